@@ -1,0 +1,37 @@
+# Everything a newcomer needs: `make audit` and `make test` set up .venv by themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+ONLY ?=
+
+.PHONY: audit test test-all bench lint clean
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Glasshouse needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $(STAMP)
+
+# Until the audit is built: count the records of the example village into all 34 tables, and check that they agree.
+audit: $(STAMP)
+	$(BIN)/glasshouse tabulate examples/village/records.csv --scenario sf1-person --out out/audit/tables.csv.gz
+	$(BIN)/glasshouse check out/audit/tables.csv.gz --scenario sf1-person
+	$(BIN)/glasshouse check out/audit/tables.csv.gz --scenario sf1-person --json > out/audit/summary.json
+	chmod 600 out/audit/summary.json
+
+test: lint
+	$(BIN)/python -m pytest -n auto -m 'not slow' --cov --cov-report=term:skip-covered --cov-fail-under=90
+
+test-all: lint
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks $(ONLY)
+
+clean:
+	rm -rf .venv out .mypy_cache .ruff_cache .pytest_cache .coverage

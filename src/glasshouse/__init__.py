@@ -1,0 +1,18 @@
+"""Glasshouse shows a statistical office what its published tables give away.
+
+Records are cells of a histogram; a release says how groups of cells add up. The house, from the ground up
+(a module imports only from those above it):
+
+    errors      what can go wrong           InputError, GlasshouseBug
+    schema      what a record is            Attribute, Recode, Predicate, Schema
+    geography   where a record lives        Geography
+    records     what we hold                Records, Histogram, Interval
+    release     what was published          Table, Counts, Release
+    tabulate    how records become tables   compile_tables, tabulate
+    identities  do the numbers agree        find_identities, Checker, Finding
+    scenario    which tables an office publishes   load, Scenario; the folder scenarios/ is data
+    files       real files in and out       records, tables, summary (archives)
+    run         do it at scale              tabulating, checking, cli
+
+Heavy modules are imported when they are used: `from glasshouse.scenario import load`.
+"""

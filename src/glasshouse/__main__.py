@@ -1,0 +1,5 @@
+"""`python -m glasshouse` is the command line."""
+
+from glasshouse.run.cli import entry
+
+entry()

@@ -1,0 +1,219 @@
+"""How is a file read without holding it whole? CSV, CSV.gz and Parquet as a stream of frames with line numbers."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from glasshouse.errors import InputError
+
+Watch = Callable[[float], None]  # is told the share of a file that has been read
+BLOCK_BYTES = 16 << 20
+BATCH_ROWS = 250_000
+_MAX_RATIO = 500  # text of counts compresses 10 to 50 times; the worst gzip can do is about 1,030
+_RATIO_FROM = 64 << 20
+_MAX_LINE = 8 << 20
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some consecutive rows of a file: where the first stands, and the share of the file read so far."""
+
+    frame: pl.DataFrame
+    first: int
+    done: float
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of columns: its header, and its rows piece by piece."""
+
+    path: Path
+    columns: tuple[str, ...]
+    counted_in: str  # "line" or "row"
+    skipped: int = 0  # comment lines before the header
+    delimiter: str = ","
+
+    def where(self, number: int) -> str:
+        return f"{self.path.name}, {self.counted_in} {number}"
+
+    def chunks(self, columns: Iterable[str] | None = None) -> Iterator[Chunk]:
+        """The rows, with only these columns (all by default). CSV columns come as text."""
+        wanted = list(self.columns if columns is None else columns)
+        if self.counted_in == "row":
+            yield from _parquet_chunks(self.path, wanted)
+        else:
+            yield from _csv_chunks(self, wanted)
+
+
+def unwatched(done: float) -> None:
+    """For callers who do not mind how far the reading is."""
+
+
+def open_source(path: Path) -> Source:
+    """Look at a file's header; the one place where formats are told apart."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file")
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; expected a CSV, CSV.gz or Parquet file")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty; expected a header and rows")
+    name = path.name.lower()
+    if name.endswith(".parquet"):
+        with _parquet(path) as file:
+            return Source(path, _distinct(path, file.schema_arrow.names), "row")
+    if not name.endswith((".csv", ".csv.gz", ".txt", ".txt.gz")):
+        raise InputError(f"{path}: unknown kind of file; known: .csv, .csv.gz, .parquet, .zip (an office's archive)")
+    with _text(path) as (stream, _):
+        skipped, line = 0, _header_line(path, stream)
+        while line.startswith("#"):
+            skipped, line = skipped + 1, _header_line(path, stream)
+    delimiter = max(",|;\t", key=line.count)  # the first of them on a tie: a single column has none
+    names = next(csv.reader([line], delimiter=delimiter), [])
+    if not any(name.strip() for name in names):
+        raise InputError(f"{path} is empty; expected a header and rows")
+    return Source(path, _distinct(path, [name.strip() for name in names]), "line", skipped, delimiter)
+
+
+def need_columns(source: Source, columns: Sequence[str], purpose: str) -> None:
+    """Refuse a file that lacks a column, naming those it has."""
+    for column in columns:
+        if column not in source.columns:
+            found = ", ".join(source.columns[:20]) + (", ..." if len(source.columns) > 20 else "")
+            raise InputError(f"{source.path.name}: column '{column}' is missing ({purpose}); found: {found}")
+
+
+def _distinct(path: Path, names: Iterable[str]) -> tuple[str, ...]:
+    columns = tuple(names)
+    twice = [name for index, name in enumerate(columns) if name in columns[:index]]
+    if twice:
+        raise InputError(f"{path.name}: column '{twice[0]}' stands twice in the header")
+    return columns
+
+
+def _header_line(path: Path, stream: BinaryIO) -> str:
+    raw = _reading(path, lambda: stream.readline(_MAX_LINE))
+    if not raw.strip():
+        raise InputError(f"{path} is empty; expected a header and rows")
+    try:
+        return raw.decode("utf-8-sig").strip("\r\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name}: not a text file in UTF-8; expected a header line of column names") from None
+
+
+@contextmanager
+def _text(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """The bytes of a CSV file, decompressed on the way, and the file itself, whose position tells how far we are."""
+    with path.open("rb") as raw:
+        if path.name.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=raw) as stream:
+                yield cast(BinaryIO, stream), raw
+        else:
+            yield raw, raw
+
+
+def _reading(path: Path, read: Callable[[], bytes]) -> bytes:
+    try:
+        return read()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(
+            f"{path.name}: the gzip file is damaged or cut short ({error}); copy or download it again"
+        ) from None
+
+
+def _blocks(path: Path, stream: BinaryIO) -> Iterator[bytes]:
+    """Whole lines, some megabytes at a time."""
+    packed = path.stat().st_size if path.name.lower().endswith(".gz") else None
+    rest, total = b"", 0
+    while block := _reading(path, lambda: stream.read(BLOCK_BYTES)):
+        total += len(block)
+        if packed and total > _RATIO_FROM and total > _MAX_RATIO * packed:
+            raise InputError(f"{path.name}: decompresses to more than {_MAX_RATIO} times its size; refused as a bomb")
+        if b"\0" in block:
+            raise InputError(f"{path.name}: holds zero bytes; expected a text file")
+        cut = block.rfind(b"\n") + 1
+        if cut == 0 and len(rest) + len(block) > _MAX_LINE:
+            raise InputError(f"{path.name}: a line of more than {_MAX_LINE >> 20} MiB; expected rows of a table")
+        if cut:
+            yield rest + block[:cut]
+            rest = block[cut:]
+        else:
+            rest += block
+    if rest.strip():
+        yield rest
+
+
+def _csv_chunks(source: Source, wanted: Sequence[str]) -> Iterator[Chunk]:
+    line, size = 1, source.path.stat().st_size
+    with _text(source.path) as (stream, raw):
+        for _ in range(source.skipped + 1):
+            _reading(source.path, lambda: stream.readline(_MAX_LINE))
+            line += 1
+        for block in _blocks(source.path, stream):
+            yield Chunk(_parse(source, block, wanted, line), line, raw.tell() / size)
+            line += block.count(b"\n")
+
+
+def _parse(source: Source, block: bytes, wanted: Sequence[str], line: int) -> pl.DataFrame:
+    try:
+        frame = pl.read_csv(
+            block,
+            has_header=False,
+            new_columns=list(source.columns),
+            separator=source.delimiter,
+            infer_schema=False,
+            raise_if_empty=False,
+        )
+    except (pl.exceptions.PolarsError, UnicodeError):
+        frame = None
+    if (
+        frame is None
+        or frame.width != len(source.columns)
+        or frame.height != block.count(b"\n") + (block[-1:] != b"\n")
+    ):
+        raise _ragged(source, block, line)
+    return frame.select(wanted)
+
+
+def _ragged(source: Source, block: bytes, line: int) -> InputError:
+    """Find the line that cannot be read: the slow way, once."""
+    expected = len(source.columns)
+    try:
+        text = block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = line + block[: error.start].count(b"\n")
+        return InputError(f"{source.where(at)}: not UTF-8 text; save the file as UTF-8")
+    for number, row in enumerate(io.StringIO(text), start=line):
+        fields = next(csv.reader([row], delimiter=source.delimiter), [])
+        if len(fields) != expected:
+            return InputError(f"{source.where(number)}: {len(fields)} fields; expected {expected} as in the header")
+    return InputError(f"{source.path.name}, from line {line}: cannot be read as CSV (a quote that is not closed?)")
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path.name}: not a readable Parquet file ({str(error).splitlines()[0][:120]})") from None
+
+
+def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
+    row = 1
+    with _parquet(path) as file:
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted)):
+            frame = cast(pl.DataFrame, pl.from_arrow(pa.Table.from_batches([batch])))
+            yield Chunk(frame.select(wanted), row, (row + frame.height - 1) / file.metadata.num_rows)
+            row += frame.height

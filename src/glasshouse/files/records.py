@@ -1,0 +1,165 @@
+"""How do record files become levels? Any spelling the scenario declares, in pieces, checked value by value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from glasshouse.errors import InputError
+from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
+from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
+from glasshouse.records import Codes, satisfies
+from glasshouse.scenario import Scenario
+from glasshouse.schema import Attribute, Reading, Schema
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A file of records that a scenario can read: where the place is, and which columns give each attribute."""
+
+    source: Source
+    scenario: Scenario
+    place: PlaceColumns
+    readings: dict[str, Reading]  # an attribute that no table looks at has none
+
+    def frames(self, watch: Watch = unwatched) -> Iterator[pl.DataFrame]:
+        """The records in pieces: `geoid`, and for every attribute its level as a number."""
+        wanted = dict.fromkeys([*self.place.names, *(c for r in self.readings.values() for c in r.columns)])
+        geography = self.scenario.geography
+        for chunk in self.source.chunks(wanted):
+            codes = read_codes(self.source, chunk, self.place)
+            check_codes(self.source, chunk.first, codes, geography, geography.place)
+            columns = [codes]
+            for attribute in self.scenario.schema.attributes:
+                levels = np.zeros(chunk.frame.height, np.int16)
+                if attribute.name in self.readings:
+                    levels = _levels(self.source, chunk, attribute, self.readings[attribute.name])
+                columns.append(pl.Series(attribute.name, levels))
+            frame = pl.DataFrame(columns)
+            self._refuse_impossible(frame, chunk.first)
+            watch(chunk.done)
+            yield frame
+
+    def _refuse_impossible(self, frame: pl.DataFrame, first: int) -> None:
+        """Refuse the first record that the schema says cannot exist, with the reason."""
+        schema = self.scenario.schema
+        for zero in schema.impossible:
+            if set(zero.predicate.by_attribute) <= set(self.readings):
+                found = satisfies(schema, level_matrix(frame, schema), zero.predicate)
+                if found.any():
+                    description = schema.describe(zero.predicate)
+                    raise InputError(
+                        f"{self.source.where(first + int(found.argmax()))}: {description} cannot be: {zero.reason}"
+                    )
+
+
+def level_matrix(frame: pl.DataFrame, schema: Schema) -> Codes:
+    """The levels of a frame of records, a row per record and a column per attribute."""
+    return np.column_stack([frame[attribute.name].to_numpy() for attribute in schema.attributes])
+
+
+def open_records(path: Path, scenario: Scenario) -> RecordFile:
+    """Look at a record file's header and find every attribute the scenario's tables need."""
+    source = open_source(path)
+    geography = scenario.geography
+    place = place_columns(source, geography)
+    if place.level not in (None, geography.place):
+        raise InputError(f"{path.name}: records are placed by {place.level}; expected a column '{geography.place}'")
+    readings = {}
+    for attribute in scenario.schema.attributes:
+        if attribute.name in scenario.attributes_used:
+            readings[attribute.name] = _reading(source, attribute, scenario)
+    return RecordFile(source, scenario, place, readings)
+
+
+def _reading(source: Source, attribute: Attribute, scenario: Scenario) -> Reading:
+    """The first spelling of an attribute whose columns the file has."""
+    for reading in attribute.readings:
+        if all(column in source.columns for column in reading.columns):
+            return reading
+    preferred = attribute.readings[0].columns
+    missing = next(column for column in preferred if column not in source.columns)
+    looks = {
+        t.name: {n for line in t.lines if line.predicate for n in line.predicate.by_attribute} for t in scenario.tables
+    }
+    users = [name for name, attributes in looks.items() if attribute.name in attributes]
+    spare = [table.name for table in scenario.tables if table.name not in users]
+    remedy = f"; or leave out what needs it: --tables {','.join(spare)}" if spare else ""
+    found = ", ".join(source.columns[:20])
+    raise InputError(
+        f"{source.path.name}: column '{missing}' is missing; it says '{attribute.name}', which {', '.join(users[:4])}"
+        f"{' and others' if len(users) > 4 else ''} count{remedy}; found: {found}"
+    )
+
+
+def _levels(source: Source, chunk: Chunk, attribute: Attribute, reading: Reading) -> NDArray[np.int16]:
+    """Translate columns into level numbers: each column to the position of its code, then all positions together."""
+    position = np.zeros(chunk.frame.height, np.int64)
+    spellings = [
+        list(dict.fromkeys(code[i] for level in reading.codes for code in level)) for i in range(len(reading.columns))
+    ]
+    for name, codes in zip(reading.columns, spellings, strict=True):
+        position = position * len(codes) + _positions(source, chunk, name, codes)
+    shape = [len(codes) for codes in spellings]
+    table = np.full(shape, -1, np.int16)
+    for level, spelled in enumerate(reading.codes):
+        for code in spelled:
+            table[tuple(codes.index(part) for codes, part in zip(spellings, code, strict=True))] = level
+    levels: NDArray[np.int16] = table.reshape(-1)[position]
+    if len(levels) and levels.min() < 0:
+        line = chunk.first + int(np.argmin(levels))
+        raise InputError(
+            f"{source.where(line)}: {_all_of(reading.columns)} is no level of '{attribute.name}'{_hint(reading)}"
+        )
+    return levels
+
+
+def _positions(source: Source, chunk: Chunk, name: str, codes: list[str]) -> NDArray[np.int64]:
+    column = chunk.frame[name]
+    numbers = all(code.isdigit() for code in codes)
+    found: pl.Series
+    if numbers:
+        if column.dtype == pl.String:
+            column = column.str.strip_chars()
+        values = column.cast(pl.Float64 if column.dtype.is_float() else pl.Int64, strict=False)
+        table = pl.Series(
+            [float(code) if values.dtype == pl.Float64 else int(code) for code in codes], dtype=values.dtype
+        )
+        lowest, highest = int(codes[0]), int(codes[-1])
+        if len(codes) == highest - lowest + 1 and values.dtype == pl.Int64:
+            found = (values - lowest).set(
+                ~values.is_between(lowest, highest), None
+            )  # the codes count up: no look-up needed
+        else:
+            found = values.replace_strict(table, pl.Series(range(len(codes)), dtype=pl.Int64), default=None)
+    else:
+        text = column.cast(pl.String).str.strip_chars()
+        found = text.replace_strict(codes, list(range(len(codes))), default=None, return_dtype=pl.Int64)
+    if found.null_count():
+        at = int(found.is_null().arg_max() or 0)
+        value = chunk.frame[name][at]
+        said = "empty" if value is None else repr(str(value)[:20])
+        expected = _expected(codes, numbers)
+        raise InputError(f"{source.where(chunk.first + at)}: column '{name}' is {said}; expected {expected}")
+    return found.to_numpy()
+
+
+def _expected(codes: list[str], numbers: bool) -> str:
+    if numbers and len(codes) > 2:
+        return f"a whole number from {codes[0]} to {codes[-1]}"
+    return " or ".join(codes) if len(codes) < 9 else f"one of {len(codes)} codes, such as {codes[0]}"
+
+
+def _all_of(columns: tuple[str, ...]) -> str:
+    return " ".join(columns)
+
+
+def _hint(reading: Reading) -> str:
+    """Six flags that are all 0 are the usual mistake."""
+    flags = len(reading.columns) > 1 and all(set(code) <= {"0", "1"} for level in reading.codes for code in level)
+    return " (all are 0); expected at least one 1" if flags else "; the combination of codes is not known"

@@ -1,0 +1,121 @@
+"""How do rows in any order become whole places? Sorted runs on disk, merged a few places at a time.
+
+Memory holds `limit` rows, however long the input; a file that fits is sorted in memory and touches no disk.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+LIMIT_ROWS = 4_000_000
+
+
+def regroup(
+    frames: Iterable[pl.DataFrame], key: str, *, limit: int = LIMIT_ROWS, near: Path | None = None
+) -> Iterator[pl.DataFrame]:
+    """Frames that hold every row of the keys in them, keys in increasing order, rows of a key in input order.
+
+    Temporary files go to a private folder in `near` and are gone when the iterator ends, however it ends.
+    """
+    held: list[pl.DataFrame] = []
+    rows = 0
+    with _scratch(near) as folder:
+        runs: list[_Run] = []
+        for frame in frames:
+            held.append(frame)
+            rows += frame.height
+            if rows >= limit:
+                runs.append(_write_run(held, key, folder.make() / f"run{len(runs):06d}.arrow"))
+                held, rows = [], 0
+        if not runs:
+            if rows:
+                yield pl.concat(held).sort(key, maintain_order=True)
+            return
+        if rows:
+            runs.append(_write_run(held, key, folder.make() / f"run{len(runs):06d}.arrow"))
+        held = []
+        yield from _merge(runs, key, limit)
+
+
+def by_key(frame: pl.DataFrame, key: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The rows of each key of a frame that is sorted by it."""
+    lengths = frame.select(pl.col(key).rle()).unnest(key)
+    start = 0
+    for length, value in zip(lengths["len"], lengths["value"], strict=True):
+        yield value, frame.slice(start, length)
+        start += length
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Sorted rows on disk; `ends[i]` is where the rows of `keys[i]` end."""
+
+    path: Path
+    keys: pl.Series
+    ends: NDArray[np.int64]
+
+
+def _write_run(held: list[pl.DataFrame], key: str, path: Path) -> _Run:
+    frame = pl.concat(held).sort(key, maintain_order=True)
+    table = frame.to_arrow()
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=65_536)
+    runs = frame.select(pl.col(key).rle()).unnest(key)
+    return _Run(path, runs["value"], np.cumsum(runs["len"].to_numpy(), dtype=np.int64))
+
+
+def _merge(runs: list[_Run], key: str, limit: int) -> Iterator[pl.DataFrame]:
+    """Cut the keys into consecutive ranges of about `limit` rows and gather each range from all runs."""
+    lengths = [pl.DataFrame({key: run.keys, "rows": np.diff(run.ends, prepend=0)}) for run in runs]
+    sizes = pl.concat(lengths).group_by(key).agg(pl.col("rows").sum()).sort(key)
+    band = (pl.col("rows").cum_sum() - 1) // limit
+    lasts = sizes.group_by(band.alias("band"), maintain_order=True).agg(pl.col(key).last())[key]
+    starts = [0] * len(runs)
+    with ExitStack() as stack:
+        # mapped, not read: rows come into memory when their range is gathered
+        maps = [stack.enter_context(pa.memory_map(str(run.path))) for run in runs]
+        tables = [pa.ipc.open_file(mapped).read_all() for mapped in maps]
+        for last in lasts:
+            pieces = []
+            for index, run in enumerate(runs):
+                known = int(run.keys.search_sorted(last, side="right"))
+                end = int(run.ends[known - 1]) if known else 0
+                pieces.append(
+                    cast(pl.DataFrame, pl.from_arrow(tables[index].slice(starts[index], end - starts[index])))
+                )
+                starts[index] = end
+            yield pl.concat(pieces).sort(key, maintain_order=True)
+
+
+class _Scratch:
+    """A private folder that exists only once it is needed."""
+
+    def __init__(self, near: Path | None) -> None:
+        self.near = near
+        self.path: Path | None = None
+
+    def make(self) -> Path:
+        if self.path is None:
+            self.path = Path(tempfile.mkdtemp(prefix=".glasshouse-", dir=self.near))  # mkdtemp makes it private
+        return self.path
+
+
+@contextmanager
+def _scratch(near: Path | None) -> Iterator[_Scratch]:
+    folder = _Scratch(near)
+    try:
+        yield folder
+    finally:
+        if folder.path is not None:
+            shutil.rmtree(folder.path, ignore_errors=True)

@@ -1,0 +1,413 @@
+"""How do table files become releases? Long, wide or an office's archive, any order of rows, one unit at a time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from glasshouse.errors import InputError, unknown
+from glasshouse.files import summary
+from glasshouse.files.codebook import Codebook
+from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
+from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
+from glasshouse.files.regroup import by_key, regroup
+from glasshouse.release import UNLIMITED, Counts, Release
+from glasshouse.scenario import Scenario
+
+ROWS = {
+    "level": pl.String,
+    "geoid": pl.String,
+    "variable": pl.String,
+    "lower": pl.Int64,
+    "upper": pl.Int64,
+    "line": pl.Int64,
+}
+_LOOKS_LIKE_A_VARIABLE = re.compile(r"[A-Z]{1,4}\d{2,}[A-Z]?\d*(_\d+[A-Z]*)?")
+
+
+@dataclass
+class Seen:
+    """What a table file turned out to hold; complete once all its rows have been read."""
+
+    variables: set[tuple[str, str]] = field(default_factory=set)  # level, variable
+    ignored: Counter[str] = field(default_factory=Counter)  # numbers of official tables outside the scenario
+    columns: tuple[str, ...] = ()  # of a wide file, neither places nor variables
+    cells: int = 0
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file of published numbers, and what has been seen in it so far."""
+
+    path: Path
+    scenario: Scenario
+    codebook: Codebook
+    seen: Seen = field(default_factory=Seen)
+
+    def rows(self, watch: Watch = unwatched) -> Iterator[pl.DataFrame]:
+        """Published numbers in pieces: level, geoid, variable (its official name), lower, upper, line."""
+        if self.path.suffix.lower() == ".zip":
+            yield from self._archived()
+            return
+        source = open_source(self.path)
+        if "variable" in source.columns:
+            yield from self._long(source, watch)
+        else:
+            yield from self._wide(source, watch)
+
+    def _keep(self, variable: str, where: str) -> str | None:
+        """The official name of a variable; None when its table is official but not the scenario's."""
+        table, line = self._official(variable, where)
+        if table in self.scenario.by_table:
+            return self.scenario.by_table[table].line(line).variable
+        return None
+
+    def _official(self, variable: str, where: str) -> tuple[str, int]:
+        name = self.codebook.translate(variable)
+        if name in self.scenario.official:
+            return self.scenario.official[name]
+        near = get_close_matches(variable, self.scenario.official, n=1)
+        raise InputError(
+            f"{where}: '{variable[:40]}' is not an official variable of {self.scenario.title}"
+            f"{f'; the nearest is {near[0]}' if near else ''}"
+        )
+
+    def _archived(self) -> Iterator[pl.DataFrame]:
+        for frame in summary.read_rows(self.path, self.scenario):
+            self._note(frame)
+            value = pl.col("value")
+            yield frame.select(
+                "level",
+                "geoid",
+                "variable",
+                value.alias("lower"),
+                value.alias("upper"),
+                pl.lit(0, pl.Int64).alias("line"),
+            )
+
+    def _note(self, frame: pl.DataFrame) -> None:
+        self.seen.variables.update(frame.select("level", "variable").unique().iter_rows())
+        self.seen.cells += frame.height
+
+    def _long(self, source: Source, watch: Watch) -> Iterator[pl.DataFrame]:
+        values = ("lower", "upper") if "lower" in source.columns and "upper" in source.columns else ("value", "value")
+        if values[0] not in source.columns:
+            found = ", ".join(source.columns)
+            raise InputError(f"{source.path.name}: column 'value' is missing (or 'lower' and 'upper'); found: {found}")
+        place = place_columns(source, self.scenario.geography)
+        optional = [name for name in ("level", "table") if name in source.columns]
+        wanted = list(dict.fromkeys([*place.names, "variable", *optional, *values]))
+        names: dict[str, str | None] = {}
+        for chunk in source.chunks(wanted):
+            frame = chunk.frame.with_row_index("line", offset=chunk.first).with_columns(pl.col("line").cast(pl.Int64))
+            frame = frame.with_columns(read_codes(source, chunk, place))
+            self._learn(source, frame, names)
+            frame = self._with_level(source, frame, place)
+            lower = _counts(source, frame, values[0])
+            upper = lower if values[0] == values[1] else _counts(source, frame, values[1], blank=UNLIMITED)
+            frame = frame.with_columns(lower.alias("lower"), upper.alias("upper"))
+            _refuse(source, frame, pl.col("lower") > pl.col("upper"), "lower is above upper; expected lower <= upper")
+            official = pl.col("variable").replace_strict(names, default=None, return_dtype=pl.String)
+            kept = (
+                frame.with_columns(official.alias("variable"))
+                .filter(pl.col("variable").is_not_null())
+                .select(list(ROWS))
+            )
+            self._note(kept)
+            watch(chunk.done)
+            yield kept
+
+    def _learn(self, source: Source, frame: pl.DataFrame, names: dict[str, str | None]) -> None:
+        """Look up variables not met before, and count those of other official tables."""
+        if frame["variable"].null_count():
+            line = int(frame.filter(pl.col("variable").is_null())["line"][0])
+            raise InputError(f"{source.where(line)}: the variable is empty")
+        met = frame.group_by("variable", maintain_order=True).agg(pl.len(), pl.col("line").first())
+        for variable, number, line in met.iter_rows():
+            if variable not in names:
+                names[variable] = self._keep(variable, source.where(line))
+            if names[variable] is None:
+                self.seen.ignored[self._official(variable, source.where(line))[0]] += number
+        if "table" in frame.columns:
+            pairs = frame.group_by("variable", "table", maintain_order=True).agg(pl.col("line").first())
+            for variable, table, line in pairs.iter_rows():
+                actual = self._official(variable, source.where(line))[0]
+                if table is not None and table.strip() != actual:
+                    raise InputError(
+                        f"{source.where(line)}: variable {variable} is of table {actual}; found table '{table}'"
+                    )
+
+    def _with_level(self, source: Source, frame: pl.DataFrame, place: PlaceColumns) -> pl.DataFrame:
+        """Give every row its level: told by the file, or else by the length of its code."""
+        geography = self.scenario.geography
+        if "level" not in frame.columns and place.level:
+            frame = frame.with_columns(pl.lit(place.level).alias("level"))
+        elif "level" not in frame.columns:
+            lengths = {size: level for level, size in geography.lengths.items()}
+            length = pl.col("geoid").str.len_bytes()
+            level = length.replace_strict(lengths, default=geography.place, return_dtype=pl.String)
+            frame = frame.with_columns(level.alias("level"))
+        for level in frame["level"].unique().to_list():
+            if level is None or level not in geography.levels:
+                line = int(frame.filter(pl.col("level").eq_missing(pl.lit(level)))["line"][0])
+                raise InputError(f"{source.where(line)}: {unknown('level', str(level), geography.levels)}")
+            part = frame if frame["level"].n_unique() == 1 else frame.filter(pl.col("level") == level)
+            _check_places(source, part, self.scenario, level)
+        return frame
+
+    def _wide(self, source: Source, watch: Watch) -> Iterator[pl.DataFrame]:
+        place = place_columns(source, self.scenario.geography)
+        kept: dict[str, str] = {}
+        unread = []
+        for column in source.columns:
+            if column in place.names or column == "level":
+                continue
+            known = self.codebook.translate(column) in self.scenario.official
+            if known or _LOOKS_LIKE_A_VARIABLE.fullmatch(column):
+                name = self._keep(column, f"{source.path.name}, header")
+                if name is not None:
+                    kept[column] = name
+                else:
+                    self.seen.ignored[self._official(column, source.path.name)[0]] += 1
+            else:
+                unread.append(column)
+        self.seen.columns = tuple(unread)
+        if not kept:
+            example, found = self.scenario.tables[0].variables[0], ", ".join(source.columns[:12])
+            raise InputError(
+                f"{source.path.name}: no column is a variable of {self.scenario.title}; expected a long file with a "
+                f"column 'variable', or columns such as {example}; found: {found}"
+            )
+        _refuse_two_spellings(source, kept)
+        filled: dict[tuple[str, str], bool] = {}
+        optional = ["level"] if "level" in source.columns else []
+        for chunk in source.chunks([*place.names, *optional, *kept]):
+            watch(chunk.done)
+            yield from self._melt(source, _without_second_header(chunk, place), place, kept, filled)
+
+    def _melt(
+        self,
+        source: Source,
+        chunk: Chunk,
+        place: PlaceColumns,
+        kept: dict[str, str],
+        filled: dict[tuple[str, str], bool],
+    ) -> Iterator[pl.DataFrame]:
+        """The non-zero numbers of some rows of a wide file; a column blank throughout a level is unpublished there."""
+        frame = chunk.frame.with_row_index("line", offset=chunk.first).with_columns(pl.col("line").cast(pl.Int64))
+        frame = self._with_level(source, frame.with_columns(read_codes(source, chunk, place)), place)
+        for (level,), part in frame.group_by("level", maintain_order=True):
+            columns = []
+            for column, variable in kept.items():
+                blank = _blank(part[column])
+                whole = bool(blank.all())
+                if (bool(blank.any()) and not whole) or filled.setdefault((str(level), variable), not whole) == whole:
+                    line = int(part["line"][int(blank.arg_max() or 0)])
+                    raise InputError(
+                        f"{source.where(line)}: column '{column}' is empty here and filled elsewhere at level {level}; "
+                        "expected a count, or no count at all for that level"
+                    )
+                columns.append(np.zeros(part.height, np.int64) if whole else _counts(source, part, column).to_numpy())
+            present = [variable for variable in kept.values() if filled[str(level), variable]]
+            self.seen.variables.update((str(level), variable) for variable in present)
+            row, column_at = np.nonzero(np.column_stack(columns))
+            value = np.column_stack(columns)[row, column_at]
+            self.seen.cells += part.height * len(present)
+            numbers = pl.Series("lower", value)
+            yield pl.DataFrame(
+                [
+                    pl.repeat(str(level), len(row), eager=True).alias("level"),
+                    part["geoid"].gather(row),
+                    pl.Series("variable", list(kept.values())).gather(column_at),
+                    numbers,
+                    numbers.alias("upper"),
+                    part["line"].gather(row),
+                ],
+                schema=ROWS,
+            )
+
+    def releases(
+        self, *, assume: str = "seen", near: Path | None = None, watch: Watch = unwatched
+    ) -> Iterator[Release]:
+        """One release per unit, units in increasing order; last, one for the levels coarser than the unit.
+
+        What `assume` says of absent tables: `seen`, they were not published; `all`, every table of the scenario was
+        and the absent numbers are 0; or a list of tables that were.
+        """
+        geography = self.scenario.geography
+        within = [level for level in geography.levels if geography.within_unit(level)]
+        coarse: list[pl.DataFrame] = []
+
+        def inner() -> Iterator[pl.DataFrame]:
+            unit = pl.col("geoid").str.head(geography.lengths[geography.unit]).alias("unit")
+            for frame in self.rows(watch):
+                inside = pl.col("level").is_in(within)
+                coarse.append(frame.filter(~inside))
+                yield frame.filter(inside).with_columns(unit)
+
+        builder: _Builder | None = None
+        for group in regroup(inner(), "unit", near=near):
+            builder = builder or _Builder(self, self.published(assume), within)
+            for _, rows in by_key(group, "unit"):
+                yield builder.release(rows)
+        above = pl.concat(coarse) if coarse else pl.DataFrame(schema=ROWS)
+        if builder is None and above.is_empty():
+            raise InputError(f"{self.path.name}: no number of a table of {self.scenario.title}; nothing to work on")
+        if not above.is_empty():
+            levels = [level for level in geography.levels if level not in within]
+            yield _Builder(self, self.published(assume), levels).release(above)
+
+    def published(self, assume: str) -> dict[str, tuple[str, ...]]:
+        """The variables published at each level, in the order of the tables.
+
+        A table seen at a level is published there with all its leaves; a subtotal only if it was seen itself.
+        """
+        listed = set() if assume in ("seen", "all") else set(assume.split(","))
+        if listed - set(self.scenario.by_table):
+            raise unknown("table", min(listed - set(self.scenario.by_table)), self.scenario.by_table)
+        result: dict[str, tuple[str, ...]] = {}
+        for level in self.scenario.geography.levels:
+            variables: list[str] = []
+            for table in self.scenario.tables:
+                assumed = table.level == level and (assume == "all" or table.name in listed)
+                here = {line.variable for line in table.lines if (level, line.variable) in self.seen.variables}
+                if here or assumed:
+                    variables += [line.variable for line in table.lines if not line.parts or line.variable in here]
+            if variables:
+                result[level] = tuple(variables)
+        return result
+
+    def absent(self) -> tuple[str, ...]:
+        """The tables of the scenario of which no number was seen at their own level."""
+        return tuple(
+            table.name
+            for table in self.scenario.tables
+            if not any((table.level, line.variable) in self.seen.variables for line in table.lines)
+        )
+
+
+def open_tables(path: Path, scenario: Scenario, codebook: Path | None = None) -> TableFile:
+    """A table file, not read yet; a `codebook` translates the names of an NHGIS extract."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file")
+    return TableFile(path, scenario, Codebook.read(codebook, scenario) if codebook else Codebook.beside(path, scenario))
+
+
+class _Builder:
+    """Puts the rows of a unit into arrays whose columns are the same for every unit."""
+
+    def __init__(self, file: TableFile, published: dict[str, tuple[str, ...]], levels: list[str]) -> None:
+        self.file, self.geography = file, file.scenario.geography
+        self.published = {level: published[level] for level in levels if level in published}
+        self.column = {level: {name: at for at, name in enumerate(names)} for level, names in self.published.items()}
+
+    def release(self, rows: pl.DataFrame) -> Release:
+        twice = rows.select(pl.struct("level", "geoid", "variable").is_duplicated()).to_series()
+        if twice.any():
+            first = rows.filter(twice).sort("level", "geoid", "variable", "line", maintain_order=True)
+            level, geoid, variable, line = first.select("level", "geoid", "variable", "line").row(0)
+            again = first["line"][1]
+            raise InputError(
+                f"{self.file.path.name}, line {again}: {variable} of {level} {geoid} was given before, in line {line}; "
+                "expected each number once"
+            )
+        exact = bool((rows["lower"] == rows["upper"]).all())
+        places: dict[str, list[str]] = {}
+        for level in sorted(self.published, key=self.geography.levels.index, reverse=True):
+            # an area that only finer rows tell of is there too, with zeros: its numbers must agree with theirs
+            finer = [place for at, many in places.items() if self._contains(level, at) for place in many]
+            here = set(rows.filter(pl.col("level") == level)["geoid"])
+            places[level] = sorted(here.union(self.geography.code(place, level) for place in finer))
+        levels = {level: self._counts(rows, level, places[level], exact) for level in self.published}
+        return Release(self.file.scenario.schema, self.file.scenario.tables, levels)
+
+    def _contains(self, level: str, finer: str) -> bool:
+        lengths = self.geography.lengths
+        return level in lengths and finer in lengths and lengths[level] < lengths[finer]
+
+    def _counts(self, rows: pl.DataFrame, level: str, places: list[str], exact: bool) -> Counts:
+        rows = rows.filter(pl.col("level") == level)
+        row = {place: at for at, place in enumerate(places)}
+        at = np.array([row[geoid] for geoid in rows["geoid"]], np.int64)
+        column = np.array([self.column[level][name] for name in rows["variable"]], np.int64)
+        lower = np.zeros((len(places), len(self.published[level])), np.int64)
+        lower[at, column] = rows["lower"].to_numpy()
+        upper = lower
+        if not exact:
+            upper = np.zeros_like(lower)
+            upper[at, column] = rows["upper"].to_numpy()
+        return Counts(level, tuple(places), self.published[level], lower, upper)
+
+
+def _counts(source: Source, frame: pl.DataFrame, column: str, blank: int | None = None) -> pl.Series:
+    """A column of counts as whole numbers; refuses the first that is none, with its line."""
+    given = frame[column]
+    if blank is not None:
+        given = given.set(_blank(given), str(blank) if given.dtype == pl.String else blank)
+    text = given.str.strip_chars() if given.dtype == pl.String else given
+    numbers = text.cast(pl.Int64, strict=False)
+    bad = numbers.is_null() | (numbers < 0) | (numbers > UNLIMITED)
+    if given.dtype.is_float():
+        bad |= given != given.round()
+    if bad.any():
+        at = int(bad.arg_max() or 0)
+        variable = (
+            f" of {frame['variable'][at]}"
+            if column in ("value", "lower", "upper") and "variable" in frame.columns
+            else ""
+        )
+        found = "empty" if given[at] is None else f"'{str(given[at])[:20]}'"
+        remedy = (
+            ""
+            if column in ("lower", "upper")
+            else "; a number that is not exact needs the columns lower and upper instead"
+        )
+        where = source.where(int(frame["line"][at]))
+        raise InputError(f"{where}: {column}{variable} is {found}; expected a whole number from 0 up{remedy}")
+    return numbers
+
+
+def _blank(column: pl.Series) -> pl.Series:
+    return column.is_null() | (column.str.strip_chars() == "") if column.dtype == pl.String else column.is_null()
+
+
+def _refuse(source: Source, frame: pl.DataFrame, wrong: pl.Expr, message: str) -> None:
+    bad = frame.filter(wrong)
+    if bad.height:
+        raise InputError(f"{source.where(int(bad['line'][0]))}: {message}")
+
+
+def _check_places(source: Source, frame: pl.DataFrame, scenario: Scenario, level: str) -> None:
+    """Check codes, with the line of the first that is wrong; rows may have gaps, so lines are looked up."""
+    try:
+        check_codes(source, 0, frame["geoid"], scenario.geography, level)
+    except InputError:
+        for line, code in zip(frame["line"], frame["geoid"], strict=True):
+            check_codes(source, line, pl.Series([code], dtype=pl.String), scenario.geography, level)
+
+
+def _refuse_two_spellings(source: Source, kept: dict[str, str]) -> None:
+    seen: dict[str, str] = {}
+    for column, variable in kept.items():
+        if variable in seen:
+            raise InputError(
+                f"{source.path.name}: columns '{seen[variable]}' and '{column}' are the same variable {variable}"
+            )
+        seen[variable] = column
+
+
+def _without_second_header(chunk: Chunk, place: PlaceColumns) -> Chunk:
+    """NHGIS writes a second header of descriptions: words where the first code should be."""
+    if chunk.first > 2 or chunk.frame.is_empty() or chunk.frame[place.names[0]].dtype != pl.String:
+        return chunk
+    first = chunk.frame[place.names[0]][0]
+    if first is not None and not any(letter.isdigit() for letter in first):
+        return Chunk(chunk.frame.slice(1), chunk.first + 1, chunk.done)
+    return chunk

@@ -1,0 +1,193 @@
+"""What was published? Tables of counts: a table is a product of recodes within a universe, at a geographic level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from glasshouse.errors import GlasshouseBug, InputError, unknown
+from glasshouse.records import Count, Interval
+from glasshouse.schema import EVERYONE, Group, Predicate, Recode, Schema
+
+UNLIMITED = 10**12  # the upper end of a number that is only known to be at least something; more than any population
+
+
+@dataclass(frozen=True)
+class Line:
+    """One published number of a table: a cell, or a subtotal of the lines named in `parts`.
+
+    `predicate` says which records it counts; the subtotal of a tally counts answers instead and has none.
+    """
+
+    number: int
+    variable: str
+    label: str
+    predicate: Predicate | None
+    parts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A published table: its lines in official order, of which `cells` are the ones an attack uses."""
+
+    name: str
+    level: str
+    title: str
+    universe: Predicate
+    by: tuple[str, ...]
+    tally: bool
+    lines: tuple[Line, ...]
+    cells: frozenset[int]
+
+    def line(self, number: int) -> Line:
+        return self.lines[number - 1]
+
+    @cached_property
+    def leaves(self) -> tuple[Line, ...]:
+        """The lines that are not subtotals: each record of the universe is in one (in a tally: in at least one)."""
+        return tuple(line for line in self.lines if not line.parts)
+
+    @cached_property
+    def subtotals(self) -> tuple[Line, ...]:
+        return tuple(line for line in self.lines if line.parts)
+
+    @cached_property
+    def variables(self) -> tuple[str, ...]:
+        """The official names of the cells, in the order of the lines."""
+        return tuple(line.variable for line in self.lines if line.number in self.cells)
+
+
+def build_table(
+    schema: Schema,
+    *,
+    name: str,
+    level: str,
+    title: str,
+    by: Sequence[Recode],
+    variable: Callable[[int], str],
+    universe: Predicate = EVERYONE,
+    undivided: Iterable[str] = (),
+    also: Iterable[int] = (),
+) -> Table:
+    """Lay out a table as statistical offices print it, depth first: a total, then each group followed by its parts.
+
+    A group named in `undivided` is not crossed with the recodes that follow. `also` names subtotals that count
+    among the cells. `variable` names the line of a number.
+    """
+    whole = frozenset(undivided)
+    labels = {group.label for recode in by for group in recode.leaves}
+    if whole - labels:
+        raise unknown(f"group of table {name}", min(whole - labels), labels)
+    lines: list[Line] = []
+
+    def add(label: str, predicate: Predicate, groups: Sequence[Group], depth: int) -> int:
+        number = len(lines) + 1
+        lines.append(Line(number, variable(number), label, predicate))
+        parts = []
+        for group in groups:
+            inside = predicate & schema.where({by[depth].attribute: group.levels})
+            if group.parts:
+                parts.append(add(group.label, inside, group.parts, depth))
+            elif group.label in whole or depth + 1 == len(by):
+                parts.append(add(group.label, inside, (), depth))
+            else:
+                parts.append(add(group.label, inside, by[depth + 1].groups, depth + 1))
+        if parts:
+            answers = any(recode.tally for recode in by[depth:])
+            lines[number - 1] = Line(number, variable(number), label, None if answers else predicate, tuple(parts))
+        return number
+
+    add("total", universe, by[0].groups if by else (), 0)
+    cells = frozenset(line.number for line in lines if not line.parts) | frozenset(also)
+    tally = any(recode.tally for recode in by)
+    return Table(name, level, title, universe, tuple(recode.name for recode in by), tally, tuple(lines), cells)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was published at one level: a row for each place, a column for each variable."""
+
+    level: str
+    places: tuple[str, ...]
+    variables: tuple[str, ...]
+    lower: Count
+    upper: Count
+
+    def __post_init__(self) -> None:
+        shape = (len(self.places), len(self.variables))
+        if self.lower.shape != shape or self.upper.shape != shape:
+            raise GlasshouseBug(
+                f"counts at level {self.level} do not have one row per place and one column per variable"
+            )
+
+    @property
+    def exact(self) -> bool:
+        """Is every count known, rather than an interval?"""
+        return self.lower is self.upper or bool((self.lower == self.upper).all())
+
+    @cached_property
+    def column(self) -> dict[str, int]:
+        return {variable: index for index, variable in enumerate(self.variables)}
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        return {place: index for index, place in enumerate(self.places)}
+
+    def value(self, place: str, variable: str) -> Interval:
+        """The published number: one value, or the interval it lies in."""
+        if place not in self.row:
+            raise InputError(f"no {self.level} '{place}' in this release")
+        if variable not in self.column:
+            raise InputError(f"variable {variable} is not published at level {self.level} in this release")
+        at = self.row[place], self.column[variable]
+        return Interval(int(self.lower[at]), int(self.upper[at]))
+
+
+@dataclass(frozen=True)
+class Release:
+    """Published counts for many places: the tables that were published, and their numbers by level."""
+
+    schema: Schema
+    tables: tuple[Table, ...]
+    levels: Mapping[str, Counts] = field(default_factory=dict)
+
+    def published(self, level: str) -> tuple[Table, ...]:
+        """The tables with numbers at a level."""
+        if level not in self.levels:
+            return ()
+        column = self.levels[level].column
+        return tuple(table for table in self.tables if all(line.variable in column for line in table.leaves))
+
+    def count(self, predicate: Predicate, place: str) -> Interval:
+        """What single tables say about how many records of a place satisfy the predicate.
+
+        A table's cells inside the predicate are a floor; its cells that together cover the predicate are a ceiling.
+        What several tables imply together is the business of the core, which never gives a wider answer.
+        """
+        level = self._level_of(place)
+        counts = self.levels[level]
+        lower, upper = 0, None
+        for table in self.published(level):
+            inside = [line for line in table.leaves if line.predicate is not None and line.predicate <= predicate]
+            touching = [line for line in table.leaves if line.predicate is not None and line.predicate.meets(predicate)]
+            floors = [counts.value(place, line.variable).lower for line in inside]
+            lower = max(lower, max(floors, default=0) if table.tally else sum(floors))
+            if self._cover(touching, predicate, table):
+                ceilings = [counts.value(place, line.variable).upper or 0 for line in touching]
+                upper = sum(ceilings) if upper is None else min(upper, sum(ceilings))
+        return Interval(lower, upper)
+
+    def _cover(self, lines: Sequence[Line], predicate: Predicate, table: Table) -> bool:
+        """Does every possible record of the predicate fall into one of these lines?
+
+        The lines of a table are disjoint, so it is enough to add up sizes. Tallies overlap and are not asked.
+        """
+        pieces = (line.predicate & predicate for line in lines if line.predicate is not None)
+        return not table.tally and sum(map(self.schema.size, pieces)) == self.schema.size(predicate)
+
+    def _level_of(self, place: str) -> str:
+        for level, counts in self.levels.items():
+            if place in counts.row:
+                return level
+        raise InputError(f"no place '{place}' in this release")

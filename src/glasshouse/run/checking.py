@@ -1,0 +1,113 @@
+"""The job behind `glasshouse check`: do the numbers of a release agree with each other, and blocks with tracts?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from glasshouse.files.frames import Watch, unwatched
+from glasshouse.files.tables import TableFile
+from glasshouse.geography import Geography
+from glasshouse.identities import Checker, Finding, sum_up
+from glasshouse.records import Count
+from glasshouse.release import Counts, Release
+from glasshouse.run.progress import in_order
+
+Stack = tuple[Counts, list[Counts]]  # the numbers of a level, and for the same places the sums of finer levels
+
+
+@dataclass
+class Checked:
+    """What was checked, and what was found."""
+
+    places: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    identities: dict[str, int] = field(default_factory=dict)
+
+
+def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch: Watch = unwatched) -> Checked:
+    """Check every place of a table file, unit by unit; levels coarser than the unit last, against running sums."""
+    checker = Checker(file.scenario.schema, file.scenario.tables)
+    geography = file.scenario.geography
+    checked = Checked()
+
+    def stacks() -> Iterator[Stack]:
+        above: _Above | None = None
+        for release in file.releases(assume=assume, watch=watch):
+            above = above or _Above(geography, {level for level, _ in file.seen.variables})
+            coarse = [level for level in release.levels if not geography.within_unit(level)]
+            for level in coarse:
+                yield above.joined(release, level)
+            if not coarse:
+                above.add(release)
+                yield from _stacks(release, geography)
+
+    def check(stack: Stack) -> tuple[Stack, list[Finding]]:
+        return stack, list(checker.check(*stack))
+
+    for (counts, _), findings in in_order(check, stacks(), workers):
+        checked.places[counts.level] += len(counts.places)
+        checked.findings += findings
+    checked.identities = {stack[0][0]: len(identities) for stack, identities in checker.prepared.items()}
+    return checked
+
+
+def _stacks(release: Release, geography: Geography) -> Iterator[Stack]:
+    """Every level of a release with the sums of its finer levels, finest first."""
+    finer: list[Counts] = []
+    for level in reversed(geography.levels):
+        if level in release.levels:
+            counts = release.levels[level]
+            yield counts, [sum_up(other, counts.places, geography, level) for other in finer]
+            finer.append(counts)
+
+
+class _Above:
+    """Sums of finer levels for areas that are larger than a unit, kept while units stream by."""
+
+    def __init__(self, geography: Geography, levels: Collection[str]) -> None:
+        self.geography = geography
+        self.coarse = [level for level in levels if not geography.within_unit(level)]
+        self.sums: dict[tuple[str, str], dict[str, tuple[Count, Count]]] = {}  # area level, finer level: by area
+        self.variables: dict[str, tuple[str, ...]] = {}
+
+    def add(self, release: Release) -> None:
+        for finer, counts in release.levels.items():
+            self.variables[finer] = counts.variables
+            for level in self.coarse:
+                areas = sorted({self.geography.code(place, level) for place in counts.places})
+                total = sum_up(counts, areas, self.geography, level)
+                kept = self.sums.setdefault((level, finer), {})
+                for row, area in enumerate(areas):
+                    lower, upper = kept.get(area, (0, 0))
+                    kept[area] = (lower + total.lower[row], upper + total.upper[row])
+
+    def joined(self, release: Release, level: str) -> Stack:
+        """A coarse level with the sums of every finer one; an area only finer rows tell of is there with zeros."""
+        known = [set(areas) for (at, _), areas in self.sums.items() if at == level]
+        places = sorted(set(release.levels[level].places).union(*known))
+        counts = _rows(release.levels[level], places)
+        finer = []
+        for other in reversed(self.geography.levels):
+            if (level, other) in self.sums:
+                kept = self.sums[level, other]
+                zero = np.zeros(len(self.variables[other]), np.int64)
+                lower, upper = (np.array([kept.get(place, (zero, zero))[side] for place in places]) for side in (0, 1))
+                finer.append(Counts(other, counts.places, self.variables[other], lower, upper))
+            elif other in release.levels and self._inside(other, level):
+                finer.append(sum_up(release.levels[other], places, self.geography, level))
+        return counts, finer
+
+    def _inside(self, finer: str, level: str) -> bool:
+        lengths = self.geography.lengths
+        return level in lengths and finer in lengths and lengths[finer] > lengths[level]
+
+
+def _rows(counts: Counts, places: list[str]) -> Counts:
+    """The same numbers for these places, 0 for one that was not there."""
+    at = np.array([counts.row.get(place, -1) for place in places], np.int64)
+    lower, upper = (np.where(at[:, None] >= 0, numbers[at], 0) for numbers in (counts.lower, counts.upper))
+    return Counts(counts.level, tuple(places), counts.variables, lower, upper)

@@ -1,0 +1,318 @@
+"""The command line: what users type, what they see, and how it ends (exit codes are a contract)."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glasshouse.errors import InputError
+
+if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
+    from glasshouse.identities import Finding
+    from glasshouse.scenario import Scenario
+
+DONE, FINDINGS, BAD_INPUT, OUR_BUG, INTERRUPTED = 0, 1, 2, 3, 130
+SHOWN_FINDINGS = 20
+
+app = typer.Typer(
+    name="glasshouse",
+    help="Shows a statistical office what its published tables give away.\n\n"
+    "Glasshouse is a tool of defence: use it on your own tables, on synthetic data, or on data already published.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    ctx: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"glasshouse {installed('glasshouse')}")
+        raise typer.Exit()
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())
+
+
+ScenarioName = Annotated[
+    str,
+    typer.Option("--scenario", "-s", help="A built-in scenario (sf1-person, pl94) or the path of a scenario folder."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no notes.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Say more on stderr; show where a bug of ours happened.")
+]
+Workers = Annotated[
+    int, typer.Option("--workers", "-w", min=1, max=256, help="Threads to count in; the answer does not depend on it.")
+]
+Tables = Annotated[
+    str, typer.Option("--tables", help="Use only these tables, as in P1,P8,P12; default: all of the scenario.")
+]
+Mapping_ = Annotated[
+    list[str],
+    typer.Option(
+        "--mapping",
+        metavar="LEVEL=FILE",
+        help="A level that is no prefix of the code: a CSV with the columns place and LEVEL.",
+    ),
+]
+
+
+@app.command(
+    epilog="Example:  glasshouse tabulate records.parquet --scenario sf1-person --out tables.parquet\n\n"
+    "An --out that ends in .zip is written as the office's own archive, for instance al2010.sf1.zip."
+)
+def tabulate(
+    records: Annotated[Path, typer.Argument(help="Records: CSV, CSV.gz or Parquet (also PPMF person files).")],
+    scenario: ScenarioName,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to write: .csv, .csv.gz, .parquet or .zip.")
+    ] = None,
+    tables: Tables = "",
+    levels: Annotated[
+        str, typer.Option("--levels", help="Further, coarser levels to count at, as in county,state.")
+    ] = "",
+    mapping: Mapping_ = [],  # noqa: B006  # typer copies it
+    subtotals: Annotated[bool, typer.Option("--subtotals", help="Write the official subtotals too.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing --out that differs.")] = False,
+    workers: Workers = 1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Count records into the tables of a scenario, at every level."""
+    from glasshouse.run.manifest import Manifest
+    from glasshouse.run.progress import progress
+    from glasshouse.run.tabulating import archive_for, make_plan, tabulate_file
+
+    if out is None and not as_json:
+        raise InputError(
+            "--out is missing: say where to write the tables (or ask for --json alone, which writes nothing)"
+        )
+    chosen = _scenario(scenario, tables, mapping)
+    archive = archive_for(out, chosen) if out is not None and out.suffix.lower() == ".zip" else None
+    plan = make_plan(
+        chosen, further=[level for level in levels.split(",") if level], subtotals=subtotals, archive=archive
+    )
+    _refuse_no_file(records)
+    parameters = {
+        "scenario": chosen.name,
+        "tables": [t.name for t in chosen.tables],
+        "levels": levels,
+        "subtotals": subtotals,
+    }
+    manifest = Manifest("tabulate", parameters, _inputs({"records": records}, scenario, mapping))
+    if out is not None and manifest.done(out, overwrite=overwrite):
+        return _finish(
+            {"command": "tabulate", "out": str(out), "unchanged": True}, as_json, quiet, [f"{out} is up to date"]
+        )
+    with progress("tabulate", shown=not quiet) as watch:
+        done = tabulate_file(records, plan, out, workers=workers, watch=watch)
+    counts = {"records": done.records, "cells": done.cells, "places": dict(sorted(done.places.items()))}
+    if out is not None:
+        manifest.write(out, counts)
+    said = {
+        "command": "tabulate",
+        "scenario": chosen.name,
+        "tables": len(plan.scenario.tables),
+        "out": str(out) if out else None,
+        **counts,
+    }
+    where = chosen.geography.told(done.places)
+    line = f"{done.records:,} records, {len(plan.scenario.tables)} tables, {done.cells:,} non-zero cells in {where}"
+    return _finish(said, as_json, quiet, [f"{line}{f' -> {out}' if out else ''}"])
+
+
+@app.command(
+    epilog="Example:  glasshouse check tables.csv.gz --scenario sf1-person\n\n"
+    "Exit code 0: everything agrees. 1: some numbers cannot all be true. 2: the input cannot be read."
+)
+def check(
+    tables: Annotated[
+        Path, typer.Argument(help="Published tables: long or wide CSV, CSV.gz or Parquet, or an office's zip.")
+    ],
+    scenario: ScenarioName,
+    only: Tables = "",
+    codebook: Annotated[Path | None, typer.Option("--codebook", help="The codebook of an NHGIS extract.")] = None,
+    assume: Annotated[
+        str,
+        typer.Option(
+            "--assume-published",
+            metavar="all|seen|LIST",
+            help="Of tables with no number in the file: which were published, all zero?",
+        ),
+    ] = "seen",
+    mapping: Mapping_ = [],  # noqa: B006  # typer copies it
+    workers: Workers = 1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Do the tables agree with each other, and blocks with tracts? If not: which numbers."""
+    from glasshouse.files.tables import open_tables
+    from glasshouse.run.checking import check_file
+    from glasshouse.run.progress import progress
+
+    chosen = _scenario(scenario, only, mapping)
+    _refuse_no_file(tables)
+    file = open_tables(tables, chosen, codebook)
+    with progress("check", shown=not quiet) as watch:
+        checked = check_file(file, assume=assume, workers=workers, watch=watch)
+    notes = _notes(file.seen.ignored, file.absent() if assume == "seen" else (), file.seen.columns)
+    said: dict[str, Any] = {
+        "command": "check",
+        "scenario": chosen.name,
+        "tables": str(tables),
+        "agrees": not checked.findings,
+        "places": dict(sorted(checked.places.items())),
+        "numbers": file.seen.cells,
+        "identities": dict(sorted(checked.identities.items())),
+        "ignored": dict(sorted(file.seen.ignored.items())),
+        "absent": list(file.absent()),
+        "notes": notes,
+        "findings": [_finding(finding) for finding in checked.findings],
+    }
+    if not quiet and not as_json:
+        _say(*notes)
+    places = chosen.geography.told(checked.places)
+    if not checked.findings:
+        rules = sum(checked.identities.values())
+        lines = [f"All numbers agree: {file.seen.cells:,} numbers, {rules:,} identities, {places}."]
+    else:
+        lines = [line for finding in checked.findings[:SHOWN_FINDINGS] for line in _spoken(finding)]
+        if len(checked.findings) > SHOWN_FINDINGS:
+            lines.append(f"... and {len(checked.findings) - SHOWN_FINDINGS:,} more places (all of them with --json)")
+        lines.append(f"{len(checked.findings):,} places have numbers that cannot all be true ({places} checked).")
+    _finish(said, as_json, quiet, lines, always=True)
+    return FINDINGS if checked.findings else DONE
+
+
+def _scenario(name: str, tables: str, mapping: list[str]) -> Scenario:
+    from dataclasses import replace
+
+    from glasshouse.files.mapping import read_mapping
+    from glasshouse.scenario import load
+
+    scenario = load(name)
+    for entry in mapping:
+        level, _, path = entry.partition("=")
+        if not path:
+            raise InputError(f"--mapping {entry}: expected LEVEL=FILE")
+        codes = read_mapping(Path(path), level, scenario.geography)
+        scenario = replace(scenario, geography=scenario.geography.with_mapping(level, codes))
+    return scenario.choose(table for table in tables.split(",")) if tables else scenario
+
+
+def _inputs(inputs: Mapping[str, Path], scenario: str, mapping: list[str]) -> dict[str, Path]:
+    """Every file a result depends on, by role."""
+    maps = {f"mapping {level}": Path(path) for level, _, path in (entry.partition("=") for entry in mapping)}
+    own = Path(scenario) / "scenario.toml"
+    return {**inputs, **maps, **({"scenario": own} if own.is_file() else {})}
+
+
+def _refuse_no_file(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file")
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; expected a file")
+
+
+def _notes(ignored: Mapping[str, int], absent: tuple[str, ...], columns: tuple[str, ...]) -> list[str]:
+    notes = []
+    if ignored:
+        listed = ", ".join(f"{table} ({number:,})" for table, number in sorted(ignored.items()))
+        notes.append(f"note: numbers of official tables outside the scenario were left aside: {listed}")
+    if absent:
+        notes.append(
+            f"warning: no number in the file of {len(absent)} tables of the scenario, taken as unpublished: {', '.join(absent)} "
+            "(--assume-published says otherwise)"
+        )
+    if columns:
+        notes.append(f"note: columns not read: {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}")
+    return notes
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    said = asdict(finding)
+    said["cells"] = [{"geoid": finding.geoid, **cell} for cell in said["cells"]]
+    said["suspects"] = [
+        {"variable": suspect.cell.variable, "value": suspect.cell.lower, "would_agree": suspect.agrees}
+        for suspect in finding.suspects
+    ]
+    return said
+
+
+def _spoken(finding: Finding) -> list[str]:
+    lines = [f"{finding.level} {finding.geoid}: {finding.statement}"]
+    if 0 < len(finding.suspects) <= 3:
+        mended = " or ".join(f"{s.cell.variable} were {s.agrees}" for s in finding.suspects)
+        lines.append(f"    everything at this place would agree if {mended}")
+    return lines
+
+
+def _finish(said: Mapping[str, Any], as_json: bool, quiet: bool, lines: list[str], *, always: bool = False) -> int:
+    """The last word: JSON, or lines for people."""
+    if as_json:
+        print(json.dumps(said, ensure_ascii=False))
+    elif always or not quiet:
+        print("\n".join(lines))
+    return DONE
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(line, file=sys.stderr)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; every ending has its own."""
+    given = sys.argv[1:] if arguments is None else arguments
+    fail: Callable[..., int] = partial(_fail, as_json="--json" in given)
+    try:
+        result = app(args=given, prog_name="glasshouse", standalone_mode=False)
+        return result if isinstance(result, int) else DONE
+    except typer.Exit as error:
+        return error.exit_code
+    except typer.TyperException as error:
+        return fail(f"{error.format_message()} (glasshouse --help lists the commands and options)", BAD_INPUT)
+    except InputError as error:
+        return fail(str(error), BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        return fail("interrupted; run the same command again to go on", INTERRUPTED)
+    except BrokenPipeError:
+        return DONE
+    except Exception as error:  # the last resort: say that it is our fault, without the data an exception may carry
+        if "--verbose" in given or "-v" in given:
+            traceback.print_exc()
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(at.filename).name}:{at.lineno}"
+        return fail(
+            f"a bug of ours ({type(error).__name__} at {place}); please report it, with --verbose for the details",
+            OUR_BUG,
+        )
+
+
+def _fail(message: str, code: int, *, as_json: bool) -> int:
+    _say(f"glasshouse: {message}")
+    if as_json:
+        print(json.dumps({"error": message, "exit_code": code}, ensure_ascii=False))
+    return code
+
+
+def entry() -> None:
+    """What the installed command calls."""
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""What made this file? Command, parameters, versions and the hash of every input, written beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+from glasshouse.errors import InputError
+from glasshouse.files.output import private_file
+
+FORMAT_VERSION = 1
+_RECORDED = ("numpy", "numba", "polars", "pyarrow", "scipy")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a result depends on. Results with the same key are the same."""
+
+    command: str
+    parameters: Mapping[str, Any]
+    inputs: Mapping[str, Path]
+    started: float = field(default_factory=time.perf_counter)
+    started_cpu: float = field(default_factory=time.process_time)
+
+    def hashes(self) -> dict[str, str]:
+        return {role: sha256(path) for role, path in self.inputs.items()}
+
+    def key(self) -> str:
+        said = {
+            "command": self.command,
+            "parameters": dict(self.parameters),
+            "inputs": self.hashes(),
+            "code": code_hash(),
+            "format_version": FORMAT_VERSION,
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+    def done(self, out: Path, *, overwrite: bool) -> bool:
+        """Is the result there already? Refuses to replace a result of something else unless told to."""
+        beside = manifest_path(out)
+        if not out.exists() or overwrite:
+            return False
+        try:
+            same = json.loads(beside.read_text(encoding="utf-8")).get("key") == self.key()
+        except (OSError, ValueError, AttributeError):
+            same = False
+        if not same:
+            raise InputError(
+                f"{out} exists and is not the result of this command on these inputs; remove it or add --overwrite"
+            )
+        return True
+
+    def write(self, out: Path, counts: Mapping[str, Any]) -> None:
+        """Write the manifest beside a finished result."""
+        said = {
+            "command": self.command,
+            "parameters": dict(self.parameters),
+            "key": self.key(),
+            "format_version": FORMAT_VERSION,
+            "inputs": {
+                role: {"name": self.inputs[role].name, "sha256": value} for role, value in self.hashes().items()
+            },
+            "counts": dict(counts),
+            "versions": versions(),
+            "code": code_hash(),
+            "wall_seconds": round(time.perf_counter() - self.started, 3),
+            "cpu_seconds": round(time.process_time() - self.started_cpu, 3),
+        }
+        with private_file(manifest_path(out)) as stream:
+            stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
+
+
+def manifest_path(out: Path) -> Path:
+    """A folder keeps its manifest inside, a file beside it."""
+    return out / "manifest.json" if out.is_dir() else out.with_name(out.name + ".manifest.json")
+
+
+def versions() -> dict[str, str]:
+    return {"glasshouse": metadata.version("glasshouse"), "python": platform.python_version()} | {
+        name: metadata.version(name) for name in _RECORDED
+    }
+
+
+@cache
+def sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@cache
+def code_hash() -> str:
+    """The hash of the sources that compute: a result of other code is another result."""
+    digest = hashlib.sha256()
+    root = Path(str(resources.files("glasshouse")))
+    for path in sorted(root.rglob("*")):
+        if path.suffix in (".py", ".toml", ".csv"):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

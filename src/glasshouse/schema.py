@@ -1,0 +1,247 @@
+"""What is a record? A level for each attribute; a predicate is a product of level sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from glasshouse.errors import InputError, unknown
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How record files spell an attribute: `codes[i]` lists what its columns may hold for level `i`.
+
+    Most attributes have one column and one code per level; race has six 0/1 columns; a voting age can be read
+    from an age, many codes to a level. The first code of a level is the one we write.
+    """
+
+    columns: tuple[str, ...]
+    codes: tuple[tuple[tuple[str, ...], ...], ...]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One thing known about a record: its levels, and the ways record files spell them (preferred one first)."""
+
+    name: str
+    levels: tuple[str, ...]
+    readings: tuple[Reading, ...]
+
+    def __post_init__(self) -> None:
+        if not self.levels or len(set(self.levels)) != len(self.levels):
+            raise InputError(f"attribute '{self.name}' needs at least one level, and different labels for them")
+        for reading in self.readings:
+            codes = [code for level in reading.codes for code in level]
+            if len(reading.codes) != len(self.levels) or not all(reading.codes):
+                raise InputError(f"attribute '{self.name}' has {len(self.levels)} levels; it needs a code for each")
+            if len(set(codes)) != len(codes) or any(len(code) != len(reading.columns) for code in codes):
+                raise InputError(f"attribute '{self.name}' needs different codes for its levels, one for each column")
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {label: number for number, label in enumerate(self.levels)}
+
+    def level(self, label: str) -> int:
+        """The number of a level from its label."""
+        if label not in self._numbers:
+            raise unknown(f"level of {self.name}", label, self.levels)
+        return self._numbers[label]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some levels of an attribute under one label, perhaps divided into smaller groups."""
+
+    label: str
+    levels: frozenset[int]
+    parts: tuple[Group, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.levels:
+            raise InputError(f"group '{self.label}' is empty")
+        if self.parts:
+            _refuse_overlap(f"group '{self.label}'", self.parts)
+            if frozenset().union(*(part.levels for part in self.parts)) != self.levels:
+                raise InputError(f"group '{self.label}' is not the sum of its parts")
+
+
+@dataclass(frozen=True)
+class Recode:
+    """A way to look at an attribute: its levels gathered into named groups.
+
+    Groups never overlap, except in a `tally`: there a record counts once in every group it belongs to
+    ("White alone or in combination"), so the groups count answers, not records.
+    """
+
+    name: str
+    attribute: str
+    groups: tuple[Group, ...]
+    tally: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.tally:
+            _refuse_overlap(f"recode '{self.name}'", self.groups)
+        elif any(group.parts for group in self.groups):
+            raise InputError(f"recode '{self.name}' is a tally; its groups cannot be divided")
+
+    @cached_property
+    def leaves(self) -> tuple[Group, ...]:
+        """The finest groups, in printed order."""
+        return tuple(leaf for group in self.groups for leaf in _leaves(group))
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A description of records: for each attribute named, the levels allowed.
+
+    Make one with `Schema.where`, which leaves out attributes that are not restricted; so equal descriptions are
+    equal objects, and `p <= q` ("every record of p is one of q") is decided attribute by attribute.
+    """
+
+    sets: tuple[tuple[str, frozenset[int]], ...] = ()
+
+    @cached_property
+    def by_attribute(self) -> dict[str, frozenset[int]]:
+        return dict(self.sets)
+
+    @property
+    def empty(self) -> bool:
+        return any(not levels for _, levels in self.sets)
+
+    def __and__(self, other: Predicate) -> Predicate:
+        both = dict(self.sets)
+        for name, levels in other.sets:
+            both[name] = both[name] & levels if name in both else levels
+        return Predicate(tuple(sorted(both.items(), key=_first)))
+
+    def __le__(self, other: Predicate) -> bool:
+        mine = self.by_attribute
+        return self.empty or all(name in mine and mine[name] <= levels for name, levels in other.sets)
+
+    def meets(self, other: Predicate) -> bool:
+        """Can a record satisfy both descriptions?"""
+        return not (self & other).empty
+
+
+EVERYONE = Predicate()
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """A structural zero: records of this description do not exist, for the reason given."""
+
+    predicate: Predicate
+    reason: str
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a record is: its attributes, and which combinations of their levels cannot occur."""
+
+    attributes: tuple[Attribute, ...]
+    impossible: tuple[Impossible, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [attribute.name for attribute in self.attributes]
+        if len(set(names)) != len(names):
+            raise InputError(f"attributes must have different names; found {', '.join(names)}")
+
+    @cached_property
+    def by_name(self) -> dict[str, Attribute]:
+        return {attribute.name: attribute for attribute in self.attributes}
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        return {attribute.name: index for index, attribute in enumerate(self.attributes)}
+
+    def attribute(self, name: str) -> Attribute:
+        if name not in self.by_name:
+            raise unknown("attribute", name, self.by_name)
+        return self.by_name[name]
+
+    def where(self, sets: Mapping[str, Iterable[int]]) -> Predicate:
+        """The predicate that allows these levels, in canonical form."""
+        restricted = []
+        for name, allowed in sets.items():
+            attribute, levels = self.attribute(name), frozenset(allowed)
+            outside = sorted(level for level in levels if not 0 <= level < len(attribute))
+            if outside:
+                raise InputError(f"attribute '{name}' has levels 0..{len(attribute) - 1}; found {outside[0]}")
+            if len(levels) < len(attribute):
+                restricted.append((name, levels))
+        return Predicate(tuple(sorted(restricted, key=_first)))
+
+    def size(self, predicate: Predicate = EVERYONE) -> int:
+        """How many different possible records satisfy the predicate (structural zeros left out)."""
+        return sum(self._volume(box) for box in self._remaining(predicate, self._zeros))
+
+    def covered(self, predicate: Predicate, by: Iterable[Predicate]) -> bool:
+        """Does every possible record of the predicate satisfy at least one of the others?"""
+        return next(self._remaining(predicate, (*self._zeros, *by)), None) is None
+
+    @cached_property
+    def _zeros(self) -> tuple[Predicate, ...]:
+        return tuple(zero.predicate for zero in self.impossible)
+
+    def _volume(self, box: Predicate) -> int:
+        allowed = box.by_attribute
+        return prod(len(allowed.get(a.name, a.levels)) for a in self.attributes)
+
+    def _remaining(self, box: Predicate, holes: Sequence[Predicate], start: int = 0) -> Iterator[Predicate]:
+        """Disjoint boxes that make up what is left of a box without the holes."""
+        for index in range(start, len(holes)):
+            if box.meets(holes[index]):
+                for piece in self._without(box, holes[index]):
+                    yield from self._remaining(piece, holes, index + 1)
+                return
+        if not box.empty:
+            yield box
+
+    def _without(self, box: Predicate, hole: Predicate) -> Iterator[Predicate]:
+        """Disjoint boxes that make up a box minus a hole: peel one attribute of the hole after the other."""
+        for name, levels in hole.sets:
+            allowed = box.by_attribute.get(name, frozenset(range(len(self.attribute(name)))))
+            if allowed - levels:
+                yield box & Predicate(((name, allowed - levels),))
+            box = box & Predicate(((name, levels),))
+
+    def describe(self, predicate: Predicate) -> str:
+        """The predicate in words."""
+        if not predicate.sets:
+            return "all records"
+        return ", ".join(f"{name} {self._spell(name, levels)}" for name, levels in predicate.sets)
+
+    def _spell(self, name: str, levels: frozenset[int]) -> str:
+        labels = self.attribute(name).levels
+        ordered = sorted(levels)
+        numbers = labels[ordered[0]].isdigit() and ordered[-1] - ordered[0] == len(ordered) - 1
+        if numbers and len(ordered) > 2:
+            return f"{labels[ordered[0]]} to {labels[ordered[-1]]}"
+        if len(ordered) > 6:
+            return f"one of {len(ordered)} levels"
+        return " or ".join(labels[level] for level in ordered)
+
+
+def _first(pair: tuple[str, frozenset[int]]) -> str:
+    return pair[0]
+
+
+def _leaves(group: Group) -> Iterator[Group]:
+    if not group.parts:
+        yield group
+    for part in group.parts:
+        yield from _leaves(part)
+
+
+def _refuse_overlap(owner: str, groups: Sequence[Group]) -> None:
+    seen: set[int] = set()
+    for group in groups:
+        if seen & group.levels:
+            raise InputError(f"{owner}: level {min(seen & group.levels)} is in two groups; groups must not overlap")
+        seen |= group.levels
