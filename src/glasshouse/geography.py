@@ -64,7 +64,9 @@ class Geography:
     def told(self, places: Mapping[str, int]) -> str:
         """How many places of each level, in words: 2,158 blocks, 1 county."""
         finest_first = sorted(places, key=self.levels.index, reverse=True)
-        return ", ".join(f"{places[level]:,} {level if places[level] == 1 else plural(level)}" for level in finest_first)
+        return ", ".join(
+            f"{places[level]:,} {level if places[level] == 1 else plural(level)}" for level in finest_first
+        )
 
     def fault(self, code: str, level: str) -> str | None:
         """What is wrong with a code at a level, with the remedy; None when it is well formed."""

@@ -154,6 +154,8 @@ def _statement(total: Cell, told: tuple[Cell, ...], zeros: int, relation: int) -
     """A broken identity in words that can be read aloud."""
     if relation == AT_LEAST and len(told) == 1:
         return f"{told[0].name} is {told[0].spelled} but {total.name}, which contains it, is {total.spelled}"
+    if relation == EQUAL and len(told) == 1 and not zeros:
+        return f"{total.name} is {total.spelled} but {told[0].name} is {told[0].spelled}; they must be equal"
     low, high = sum(cell.lower for cell in told), sum(cell.upper for cell in told)
     adds = str(low) if low == high else f"{low} to {high}"
     listed = ", ".join(f"{cell.name} = {cell.spelled}" for cell in told)
@@ -182,11 +184,11 @@ def _mend(least: Count, most: Count, sign: NDArray[np.int8], relation: NDArray[n
 
 
 def find_identities(schema: Schema, level: str, sources: Sequence[Source]) -> Identities:
-    """Every identity between the tables of some sources, all seen at one level (finer levels summed up)."""
+    """Every identity between the tables of some sources, all seen at one level (its own first, finer ones summed up)."""
     lines = [(at, line) for at, table, present in sources for line in table.lines if line.variable in present]
     terms = tuple((at, line.variable) for at, line in lines)
     column = {term: index for index, term in enumerate(terms)}
-    found = _Collected()
+    found = _Collected(own=sum(at == level for at, _ in terms))
     for at, table, present in sources:
         for line in table.subtotals:
             parts = [table.line(part).variable for part in line.parts]
@@ -202,13 +204,21 @@ def find_identities(schema: Schema, level: str, sources: Sequence[Source]) -> Id
 
 
 class _Collected:
-    """Identities as they are found, each once; an equation replaces an inequality of the same numbers."""
+    """Identities as they are found, each once; an equation replaces an inequality of the same numbers.
 
-    def __init__(self) -> None:
+    One that has only sums of finer places says nothing new: those places were checked themselves. The first `own`
+    columns are the level's own numbers.
+    """
+
+    def __init__(self, own: int) -> None:
+        self.own = own
         self.found: dict[tuple[int, bytes], int] = {}
 
     def add(self, total: int, relation: int, parts: NDArray[np.int64]) -> None:
-        if total not in parts:
+        if len(parts) == 1 and (relation == AT_MOST or (relation == EQUAL and parts[0] < total)):
+            # two numbers: say it of the larger, or of the one listed first, which is the coarser level's
+            total, relation, parts = int(parts[0]), abs(relation), np.array([total])
+        if total not in parts and min(total, parts.min()) < self.own:
             key = (total, parts.astype(np.int64).tobytes())
             if self.found.get(key) != EQUAL:
                 self.found[key] = relation

@@ -16,11 +16,14 @@ Index = NDArray[np.int32]
 Count = NDArray[np.int64]
 
 
+UNLIMITED = 10**12  # the upper end of a count only known to be at least something; more than any population
+
+
 class Interval(NamedTuple):
-    """What is known of a count: it lies between `lower` and `upper` (None: no limit is known)."""
+    """What is known of a count: it lies between `lower` and `upper`."""
 
     lower: int
-    upper: int | None
+    upper: int = UNLIMITED
 
     @property
     def exact(self) -> int:

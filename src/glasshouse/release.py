@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from glasshouse.errors import GlasshouseBug, InputError, unknown
-from glasshouse.records import Count, Interval
+from glasshouse.records import UNLIMITED, Count, Interval
 from glasshouse.schema import EVERYONE, Group, Predicate, Recode, Schema
-
-UNLIMITED = 10**12  # the upper end of a number that is only known to be at least something; more than any population
 
 
 @dataclass(frozen=True)
@@ -166,25 +164,20 @@ class Release:
         What several tables imply together is the business of the core, which never gives a wider answer.
         """
         level = self._level_of(place)
-        counts = self.levels[level]
-        lower, upper = 0, None
+        lower, upper = 0, UNLIMITED
         for table in self.published(level):
-            inside = [line for line in table.leaves if line.predicate is not None and line.predicate <= predicate]
-            touching = [line for line in table.leaves if line.predicate is not None and line.predicate.meets(predicate)]
-            floors = [counts.value(place, line.variable).lower for line in inside]
-            lower = max(lower, max(floors, default=0) if table.tally else sum(floors))
-            if self._cover(touching, predicate, table):
-                ceilings = [counts.value(place, line.variable).upper or 0 for line in touching]
-                upper = sum(ceilings) if upper is None else min(upper, sum(ceilings))
+            counted = [
+                (line.predicate, self.levels[level].value(place, line.variable))
+                for line in table.leaves
+                if line.predicate is not None and line.predicate.meets(predicate)
+            ]
+            floors = [value.lower for inside, value in counted if inside <= predicate]
+            lower = max(lower, max(floors, default=0) if table.tally else sum(floors))  # tallies overlap: the best one
+            ceilings = [value.upper for around, value in counted if predicate <= around]
+            if self.schema.covered(predicate, (around for around, _ in counted)):
+                ceilings.append(sum(value.upper for _, value in counted))
+            upper = min(upper, *ceilings, UNLIMITED)
         return Interval(lower, upper)
-
-    def _cover(self, lines: Sequence[Line], predicate: Predicate, table: Table) -> bool:
-        """Does every possible record of the predicate fall into one of these lines?
-
-        The lines of a table are disjoint, so it is enough to add up sizes. Tallies overlap and are not asked.
-        """
-        pieces = (line.predicate & predicate for line in lines if line.predicate is not None)
-        return not table.tally and sum(map(self.schema.size, pieces)) == self.schema.size(predicate)
 
     def _level_of(self, place: str) -> str:
         for level, counts in self.levels.items():

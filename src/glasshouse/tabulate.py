@@ -1,15 +1,17 @@
 """How do records become tables? Compile the tables into look-ups once, then count places in a tight loop.
 
-Each published line is a set of records. Lines that cannot share a record are put into one *layer*: a layer maps the
-levels of a record, through one small look-up per attribute, to the single line (or none) that counts it. All 34
-tables of the person scenario need a dozen layers, whatever the number of cells.
+Levels that no published line tells apart form a *class*. A record's classes, read as one mixed-radix number, are its
+*position*; a list says which columns count a record of that position. The block tables of the person scenario have
+9,576 positions (their 38 age bins appear by themselves) and a record is counted with four additions and one walk
+along a list of about eleven columns, whatever the number of tables. Where the classes of all tables together would be
+too many, the tables are split into groups with a list each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from math import prod
 
 import numpy as np
 from numba import njit
@@ -18,6 +20,8 @@ from numpy.typing import NDArray
 from glasshouse.records import Codes, Count, Index, Records
 from glasshouse.release import Counts, Line, Table
 from glasshouse.schema import Predicate, Schema
+
+MAX_POSITIONS = 2**18  # of one group: its lists should stay in the processor's cache
 
 Pair = tuple[Predicate, int]  # records of this description are counted in that column
 
@@ -29,25 +33,23 @@ class Tabulator:
     schema: Schema
     variables: tuple[str, ...]
     tables: tuple[str, ...]  # of each variable
-    steps: NDArray[np.int32]  # layer x attribute x level: what the level adds to the position in the layer's map
-    starts: NDArray[np.int64]  # where each layer's map begins
-    columns: NDArray[np.int32]  # the maps of all layers: position -> column, -1 for none
-
-    @cached_property
-    def layers(self) -> int:
-        return len(self.starts)
+    steps: NDArray[np.int32]  # group x attribute x level: what a level adds to the position
+    starts: NDArray[np.int64]  # where each group's positions begin
+    ends: NDArray[np.int64]  # where the list of each position ends; the next begins there
+    columns: NDArray[np.int32]  # the lists of all positions
+    most: int  # columns that can count one record
 
     def count(self, codes: Codes, bounds: NDArray[np.int64]) -> tuple[Index, Index, Count]:
         """Non-zero counts of consecutive places: rows `bounds[i]` to `bounds[i + 1]` of `codes` are place `i`.
 
         Returns place, column and count, ordered by place and column.
         """
-        places = len(bounds) - 1
-        capacity = min(len(codes) * self.layers, places * len(self.variables))
+        capacity = min(len(codes) * self.most, (len(bounds) - 1) * len(self.variables))
         place, column = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
         value = np.empty(capacity, np.int64)
+        width = len(self.variables)
         used = _count_places(
-            codes, bounds, self.steps, self.starts, self.columns, len(self.variables), place, column, value
+            codes, bounds, self.steps, self.starts, self.ends, self.columns, width, place, column, value
         )
         return place[:used], column[:used], value[:used]
 
@@ -56,29 +58,33 @@ def compile_tables(schema: Schema, tables: Iterable[Table], *, subtotals: bool =
     """Prepare tables for counting; with `subtotals` every official line, otherwise the cells alone."""
     variables: list[str] = []
     owners: list[str] = []
-    layers: list[list[Pair]] = []
+    pairs: list[list[Pair]] = []
     for table in tables:
         wanted = [line for line in table.lines if subtotals or line.number in table.cells]
-        first = len(variables)
+        pairs.append([(p, column) for column, line in enumerate(wanted, len(variables)) for p in _counted(table, line)])
         variables += [line.variable for line in wanted]
         owners += [table.name] * len(wanted)
-        depths = _depths(table)
-        groups: dict[int, list[Pair]] = {}
-        for column, line in enumerate(wanted, start=first):
-            for predicate, key in _counted(table, line, depths[line.number]):
-                groups.setdefault(key, []).append((predicate, column))
-        for _, group in sorted(groups.items()):
-            _place(schema, layers, group)
-    maps = [_layer(schema, layer) for layer in layers]
-    widest = max((len(attribute) for attribute in schema.attributes), default=1)
-    steps = np.zeros((len(maps), len(schema.attributes), widest), np.int32)
-    for layer, (step, _) in enumerate(maps):
-        for attribute, values in enumerate(step):
-            steps[layer, attribute, : len(values)] = values
-    sizes = [len(columns) for _, columns in maps]
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if maps else np.zeros(0, np.int64)
-    flat = np.concatenate([columns for _, columns in maps]) if maps else np.zeros(0, np.int32)
-    return Tabulator(schema, tuple(variables), tuple(owners), steps, starts, flat)
+    groups = list(_groups(schema, pairs))
+    widest = max(len(attribute) for attribute in schema.attributes)
+    steps = np.zeros((len(groups), len(schema.attributes), widest), np.int32)
+    lengths, columns = [], []
+    for number, group in enumerate(groups):
+        for attribute, classes in enumerate(group.classes):
+            steps[number, attribute, : len(classes)] = classes * group.strides[attribute]
+        position, column = group.lists()
+        lengths.append(np.bincount(position, minlength=group.positions))
+        columns.append(column)
+    sizes = [group.positions for group in groups]
+    return Tabulator(
+        schema,
+        tuple(variables),
+        tuple(owners),
+        steps,
+        np.cumsum([0, *sizes[:-1]], dtype=np.int64),
+        np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64)[1:],
+        np.concatenate(columns).astype(np.int32),
+        sum(int(some.max(initial=0)) for some in lengths),
+    )
 
 
 def tabulate(records: Records, tables: Sequence[Table], level: str, *, subtotals: bool = False) -> Counts:
@@ -92,81 +98,80 @@ def tabulate(records: Records, tables: Sequence[Table], level: str, *, subtotals
     return Counts(level, records.places, tabulator.variables, counts, counts)
 
 
-def _counted(table: Table, line: Line, depth: int) -> list[tuple[Predicate, int]]:
-    """The descriptions a line counts, each with a number that tells apart those that may share a record."""
+def _counted(table: Table, line: Line) -> list[Predicate]:
+    """The descriptions a line counts: its own, or for the total of a tally those of its leaves, once per answer."""
     if line.predicate is not None:
-        return [(line.predicate, line.number if table.tally else depth)]
-    # the subtotal of a tally counts a record once for every answer; depth first, so its leaves stand right below it
-    last = line
+        return [line.predicate]
+    last = line  # lines stand depth first, so the leaves of a total stand right below it
     while last.parts:
         last = table.line(last.parts[-1])
     leaves = [leaf for leaf in table.leaves if line.number < leaf.number <= last.number]
-    return [(leaf.predicate, len(table.lines) * depth + leaf.number) for leaf in leaves if leaf.predicate is not None]
+    return [leaf.predicate for leaf in leaves if leaf.predicate is not None]
 
 
-def _depths(table: Table) -> dict[int, int]:
-    """How many subtotals stand above each line: lines of equal depth are disjoint."""
-    depths = {1: 1}
-    for line in table.lines:
-        depths |= dict.fromkeys(line.parts, depths[line.number] + 1)
-    return depths
+def _groups(schema: Schema, pairs: Sequence[Sequence[Pair]]) -> Iterator[_Group]:
+    """All tables in one group if that has few enough positions; otherwise the halves, each on its own."""
+    group = _Group(schema, [pair for some in pairs for pair in some])
+    if group.positions <= MAX_POSITIONS or len(pairs) <= 1:
+        yield group
+    else:
+        yield from _groups(schema, pairs[: len(pairs) // 2])
+        yield from _groups(schema, pairs[len(pairs) // 2 :])
 
 
-def _place(schema: Schema, layers: list[list[Pair]], group: list[Pair]) -> None:
-    """Put a group of disjoint lines into the first layer that it cannot share a record with."""
-    for layer in layers:
-        if not _envelope(schema, layer).meets(_envelope(schema, group)):
-            layer.extend(group)
-            return
-    layers.append(list(group))
+class _Group:
+    """Lines compiled together: the classes of their levels, and for every position the columns that count it."""
 
+    def __init__(self, schema: Schema, pairs: Sequence[Pair]) -> None:
+        self.pairs = pairs
+        self.kinds: list[NDArray[np.int64]] = []  # for each attribute, which of the distinct level sets a pair has
+        self.inside: list[list[NDArray[np.int64]]] = []  # for each attribute and distinct level set, its classes
+        self.classes: list[NDArray[np.int64]] = []  # for each attribute, the class of each level
+        for attribute in schema.attributes:
+            everything = frozenset(range(len(attribute)))
+            sets = [predicate.by_attribute.get(attribute.name, everything) for predicate, _ in pairs]
+            number = {levels: kind for kind, levels in enumerate(dict.fromkeys(sets))}
+            member = np.zeros((len(attribute), len(number)), np.bool_)
+            for levels, kind in number.items():
+                member[sorted(levels), kind] = True
+            classes = np.unique(member, axis=0, return_inverse=True)[1].reshape(-1)
+            self.kinds.append(np.array([number[levels] for levels in sets], np.int64))
+            self.inside.append([np.unique(classes[member[:, kind]]) for kind in number.values()])
+            self.classes.append(classes)
+        sizes = [int(classes.max()) + 1 for classes in self.classes]
+        self.positions = prod(sizes)
+        self.strides = [prod(sizes[index + 1 :]) for index in range(len(sizes))]
 
-def _envelope(schema: Schema, pairs: Iterable[Pair]) -> Predicate:
-    """The smallest description that contains all of these."""
-    predicates = [predicate for predicate, _ in pairs]
-    shared = set.intersection(*(set(predicate.by_attribute) for predicate in predicates))
-    return schema.where({name: frozenset().union(*(p.by_attribute[name] for p in predicates)) for name in shared})
-
-
-def _layer(schema: Schema, pairs: Sequence[Pair]) -> tuple[list[NDArray[np.int32]], NDArray[np.int32]]:
-    """The look-ups of a layer: levels that no line tells apart share a class; a map from classes to columns."""
-    classes: list[NDArray[np.int64]] = []
-    for attribute in schema.attributes:
-        everything = frozenset(range(len(attribute)))
-        distinct = sorted(
-            {predicate.by_attribute.get(attribute.name, everything) for predicate, _ in pairs}, key=sorted
-        )
-        member = np.array([[level in levels for levels in distinct] for level in range(len(attribute))])
-        classes.append(np.unique(member, axis=0, return_inverse=True)[1].reshape(-1))
-    shape = [int(c.max()) + 1 for c in classes]
-    columns = np.full(shape, -1, np.int32)
-    for predicate, column in pairs:
-        inside = predicate.by_attribute
-        chosen = [
-            np.unique(c[sorted(inside[a.name])]) if a.name in inside else np.arange(size)
-            for a, c, size in zip(schema.attributes, classes, shape, strict=True)
-        ]
-        columns[np.ix_(*chosen)] = column
-    strides = np.cumprod([1, *shape[:0:-1]])[::-1]
-    steps = [(c * stride).astype(np.int32) for c, stride in zip(classes, strides, strict=True)]
-    return steps, columns.reshape(-1)
+    def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every (position, column) that counts, in order: expand each pair attribute by attribute."""
+        pair, position = np.arange(len(self.pairs)), np.zeros(len(self.pairs), np.int64)
+        for kinds, inside, stride in zip(self.kinds, self.inside, self.strides, strict=True):
+            lengths = np.array([len(classes) for classes in inside])
+            begins, flat = np.cumsum(lengths) - lengths, np.concatenate(inside)
+            kind = kinds[pair]
+            repeat = np.repeat(np.arange(len(pair)), lengths[kind])
+            within = np.arange(len(repeat)) - np.repeat(np.cumsum(lengths[kind]) - lengths[kind], lengths[kind])
+            position = position[repeat] + flat[begins[kind][repeat] + within] * stride
+            pair = pair[repeat]
+        column = np.array([column for _, column in self.pairs], np.int64)[pair]
+        order = np.lexsort((column, position))
+        return position[order], column[order]
 
 
 @njit(cache=True, nogil=True)
-def _count_places(codes, bounds, steps, starts, columns, width, place_out, column_out, value_out):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+def _count_places(codes, bounds, steps, starts, ends, columns, width, place_out, column_out, value_out):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Count the records of each place into a row of `width` columns; write the non-zero ones, return how many."""
-    layers, attributes = steps.shape[0], steps.shape[1]
+    groups, attributes = steps.shape[0], steps.shape[1]
     row = np.zeros(width, np.int64)
     used = 0
     for place in range(len(bounds) - 1):
         for record in range(bounds[place], bounds[place + 1]):
-            for layer in range(layers):
-                position = starts[layer]
+            for group in range(groups):
+                position = starts[group]
                 for attribute in range(attributes):
-                    position += steps[layer, attribute, codes[record, attribute]]
-                column = columns[position]
-                if column >= 0:
-                    row[column] += 1
+                    position += steps[group, attribute, codes[record, attribute]]
+                for entry in range(ends[position - 1] if position > 0 else 0, ends[position]):
+                    row[columns[entry]] += 1
         for column in range(width):
             if row[column] > 0:
                 place_out[used], column_out[used], value_out[used] = place, column, row[column]

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-LIMIT_ROWS = 4_000_000
+LIMIT_ROWS = 1_000_000
 
 
 def regroup(

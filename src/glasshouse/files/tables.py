@@ -18,7 +18,8 @@ from glasshouse.files.codebook import Codebook
 from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
 from glasshouse.files.regroup import by_key, regroup
-from glasshouse.release import UNLIMITED, Counts, Release
+from glasshouse.records import UNLIMITED
+from glasshouse.release import Counts, Release
 from glasshouse.scenario import Scenario
 
 ROWS = {

@@ -237,10 +237,8 @@ def _notes(ignored: Mapping[str, int], absent: tuple[str, ...], columns: tuple[s
         listed = ", ".join(f"{table} ({number:,})" for table, number in sorted(ignored.items()))
         notes.append(f"note: numbers of official tables outside the scenario were left aside: {listed}")
     if absent:
-        notes.append(
-            f"warning: no number in the file of {len(absent)} tables of the scenario, taken as unpublished: {', '.join(absent)} "
-            "(--assume-published says otherwise)"
-        )
+        what = f"no number of {len(absent)} tables of the scenario, taken as unpublished: {', '.join(absent)}"
+        notes.append(f"warning: {what} (--assume-published says otherwise)")
     if columns:
         notes.append(f"note: columns not read: {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}")
     return notes

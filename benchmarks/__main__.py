@@ -1,0 +1,46 @@
+"""`make bench` runs every benchmark; `make bench ONLY=name` runs one. Each replaces its own entry in the results."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypedDict
+
+from benchmarks import tabulate_vs_groupby
+
+RESULTS = Path(__file__).parent / "results" / "latest.json"
+
+
+class Result(TypedDict):
+    """One line of the results: how many times faster (or another unit), than what, on how much."""
+
+    name: str
+    ratio: float
+    unit: str
+    n: int
+    peer: str
+    detail: dict[str, object]
+
+
+BENCHMARKS: dict[str, Callable[[], Result]] = {"tabulate-vs-groupby": tabulate_vs_groupby.run}
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"unknown benchmark '{unknown[0]}'; known: {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    kept: dict[str, Result] = {}
+    if RESULTS.exists():
+        kept = {entry["name"]: entry for entry in json.loads(RESULTS.read_text(encoding="utf-8"))}
+    for name in names or BENCHMARKS:
+        kept[name] = BENCHMARKS[name]()
+        print(json.dumps(kept[name], indent=2))
+        RESULTS.write_text(json.dumps([kept[key] for key in sorted(kept)], indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
