@@ -36,7 +36,9 @@ def household(rng: random.Random, block: str, usual: str, hispanic: bool) -> lis
     if rng.random() < 0.55:
         ages.append(max(18, min(95, head + rng.randint(-6, 6))))
     if head < 58:
-        ages += [rng.randint(0, min(18, head - 18)) for _ in range(rng.choices((0, 1, 2, 3), weights=(45, 22, 22, 11))[0])]
+        ages += [
+            rng.randint(0, min(18, head - 18)) for _ in range(rng.choices((0, 1, 2, 3), weights=(45, 22, 22, 11))[0])
+        ]
     return [
         {
             "block": block,

@@ -184,7 +184,7 @@ def _mend(least: Count, most: Count, sign: NDArray[np.int8], relation: NDArray[n
 
 
 def find_identities(schema: Schema, level: str, sources: Sequence[Source]) -> Identities:
-    """Every identity between the tables of some sources, all seen at one level (its own first, finer ones summed up)."""
+    """Every identity between some tables seen at one level: its own first, then finer ones summed up."""
     lines = [(at, line) for at, table, present in sources for line in table.lines if line.variable in present]
     terms = tuple((at, line.variable) for at, line in lines)
     column = {term: index for index, term in enumerate(terms)}

@@ -117,6 +117,9 @@ def spell(pattern: str, table: str, line: int) -> str:
     """The name of a variable: `{letters}{number:3}{iteration:1}{line:3}` makes P012A003 of line 3 of table P12A.
 
     The fields are the parts of the table's name (P, 12, A), the whole of it, and the line; a width pads with zeros.
+
+    >>> spell("{letters}{number:3}{iteration:1}{line:3}", "PCT12", 3)
+    'PCT0120003'
     """
     parts = re.fullmatch(r"([A-Za-z]+)(\d+)([A-Za-z]*)", table)
     values = {"table": table, "line": str(line)}
@@ -134,7 +137,11 @@ def spell(pattern: str, table: str, line: int) -> str:
 
 
 def bins(text: str, top: int) -> list[range]:
-    """Read bins of whole numbers: `0-4` is one bin, `0..4` five of one number each, `85+` all from 85 on."""
+    """Read bins of whole numbers: `0-4` is one bin, `0..4` five of one number each, `85+` all from 85 on.
+
+    >>> [list(group) for group in bins("0..2 3-4 6+", top=7)]
+    [[0], [1], [2], [3, 4], [6, 7]]
+    """
     found = []
     for word in text.split():
         match = re.fullmatch(r"(\d+)(?:(-|\.\.)(\d+)|(\+))?", word)

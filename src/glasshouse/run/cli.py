@@ -196,7 +196,9 @@ def check(
         lines = [line for finding in checked.findings[:SHOWN_FINDINGS] for line in _spoken(finding)]
         if len(checked.findings) > SHOWN_FINDINGS:
             lines.append(f"... and {len(checked.findings) - SHOWN_FINDINGS:,} more places (all of them with --json)")
-        lines.append(f"{len(checked.findings):,} places have numbers that cannot all be true ({places} checked).")
+        wrong = len(checked.findings)
+        has = "1 place has" if wrong == 1 else f"{wrong:,} places have"
+        lines.append(f"{has} numbers that cannot all be true (checked: {places}).")
     _finish(said, as_json, quiet, lines, always=True)
     return FINDINGS if checked.findings else DONE
 

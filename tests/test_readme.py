@@ -1,0 +1,70 @@
+"""Is the README true to the letter? Its session is run and compared, and its picture is drawn from the same lines."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from glasshouse.run.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+terminal = module(ROOT / "docs" / "make_terminal.py")
+village = module(ROOT / "examples" / "village" / "make.py")
+
+
+def test_the_session_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    shown: list[str] = terminal.session()
+    printed: list[str] = []
+    for line in shown:
+        if line.startswith("$ glasshouse "):
+            main(shlex.split(line)[2:])
+            printed += [line, *capsys.readouterr().out.splitlines()]
+    assert printed == shown
+    assert len([line for line in shown if line.startswith("$")]) == 3
+
+
+def test_the_picture_shows_the_session() -> None:
+    assert (ROOT / "docs" / "terminal.svg").read_text(encoding="utf-8") == terminal.draw(terminal.session())
+
+
+def test_the_village_is_made_by_its_recipe(tmp_path: Path) -> None:
+    village.main(tmp_path / "records.csv")
+    assert (tmp_path / "records.csv").read_bytes() == (ROOT / "examples" / "village" / "records.csv").read_bytes()
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"])
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    import re
+
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_country_of_ones_own_in_the_documentation_loads(tmp_path: Path) -> None:
+    import re
+
+    from glasshouse.scenario import load
+
+    text = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "scenario.toml").write_text(blocks[-1], encoding="utf-8")
+    assert [table.name for table in load(str(tmp_path)).tables] == ["D1"]
