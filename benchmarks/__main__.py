@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
-from benchmarks import tabulate_vs_groupby
+from benchmarks import posterior_vs_gibbs, tabulate_vs_groupby
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
@@ -24,7 +24,10 @@ class Result(TypedDict):
     detail: dict[str, object]
 
 
-BENCHMARKS: dict[str, Callable[[], Result]] = {"tabulate-vs-groupby": tabulate_vs_groupby.run}
+BENCHMARKS: dict[str, Callable[[], Result]] = {
+    "posterior-vs-gibbs": posterior_vs_gibbs.run,
+    "tabulate-vs-groupby": tabulate_vs_groupby.run,
+}
 
 
 def main(names: list[str]) -> int:

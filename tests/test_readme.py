@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -19,6 +20,7 @@ def module(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = loaded
     spec.loader.exec_module(loaded)
     return loaded
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glasshouse.errors import InputError
+from glasshouse.run.infer_cli import app as infer_app
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.identities import Finding
@@ -31,6 +32,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+app.add_typer(infer_app)
 
 
 @app.callback(invoke_without_command=True)

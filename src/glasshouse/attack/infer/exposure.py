@@ -1,0 +1,73 @@
+"""Who is how exposed? For a file of records, at how many levels each person is the only one of their kind.
+
+The averaged risk of one noisy count does not depend on the count (S1.1), so every person has the risk of the finest
+level. A person known to be unique further up is exposed to every noisy count up to there (S1.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from glasshouse.attack.infer.onelevel import marginal
+from glasshouse.errors import InputError
+from glasshouse.geography import Geography
+
+NATION = "nation"  # everyone: the level above all that the codes tell apart
+
+
+@dataclass(frozen=True)
+class Exposed:
+    """Persons unique at exactly so many levels from the finest up, and their risk."""
+
+    levels: int
+    persons: int
+    posterior: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """How many persons are exposed how much, and the share whose posterior passes a threshold."""
+
+    persons: int
+    rows: tuple[Exposed, ...]
+
+    def share_above(self, threshold: float) -> float:
+        return sum(row.persons for row in self.rows if row.posterior > threshold) / self.persons
+
+
+def exposure(
+    people: pl.DataFrame, attributes: Sequence[str], geography: Geography, rates: Mapping[str, float], prior: float
+) -> Exposure:
+    """Count uniques level by level: `people` has a `geoid` and a column for each attribute; `rates` is finest first."""
+    if people.is_empty():
+        raise InputError("no records; nothing to assess")
+    levels = list(rates)
+    for level in levels:
+        if level != NATION:
+            geography.known(level)
+    frame = people.select("geoid", *attributes).with_columns(
+        _area(geography, level).alias(f"area {number}") for number, level in enumerate(levels)
+    )
+    alone = pl.lit(value=True)
+    depth = pl.lit(0)
+    for number in range(len(levels)):
+        alone = alone & (pl.len().over(f"area {number}", *attributes) == 1)
+        depth = depth + alone.cast(pl.Int32)
+    reached = frame.select(depth.alias("levels")).group_by("levels").len().sort("levels")
+    rows = []
+    for unique, persons in reached.iter_rows():
+        risk = marginal([rates[level] for level in levels[: max(unique, 1)]], prior)
+        rows.append(Exposed(unique, persons, risk.posterior, risk.ratio))
+    return Exposure(frame.height, tuple(rows))
+
+
+def _area(geography: Geography, level: str) -> pl.Expr:
+    if level == NATION:
+        return pl.lit("")
+    if level in geography.mappings:
+        return pl.col("geoid").replace_strict(dict(geography.mappings[level]), return_dtype=pl.String)
+    return pl.col("geoid").str.head(geography.lengths[level])

@@ -1,0 +1,174 @@
+"""What do counts further up give away? The exact posterior over a hierarchy, by passing messages upwards.
+
+Level i has the count X_i of the target's group with noise of rate r_i, and Y_i, the count of the d_i other groups that
+make up the next level with it: X_(i+1) = X_i + Y_i. The adversary sees x_i, and y_i = Y_i + the sum of d_i noises.
+For k in {known, known + 1} the joint weight of (X_1 = k, X_2 = k_2, ...) is
+
+    P[X_1 = k] * prod over i of [ exp(-r_i (x_i - k_i)^2) * S_i(y_i - (k_(i+1) - k_i)) * prior(k_(i+1) | k_i) ]
+
+with S_i the mass of the sum of noise. At two levels with the sum approximated (3.7) and a uniform prior this is S3.4.
+Summing from the bottom up costs a convolution per level; no sampling is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, floor, inf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from glasshouse.attack.infer.onelevel import Belief, belief, check_prior, logit, whole
+from glasshouse.errors import InputError
+from glasshouse.mechanism.gaussian import Mass, check_rho, sum_of
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CountPrior:
+    """What the adversary believes of a count one level up, given the target's group's count k: weight of k' >= k.
+
+    `uniform` (to `top`, or without end and then improper), or a given vector of weights from 0 on. A bounded prior is
+    normalised for each k.
+    """
+
+    weights: tuple[float, ...] | None = None
+    top: int | None = None
+    name: str = "uniform"
+
+    @staticmethod
+    def read(text: str) -> CountPrior:
+        """`uniform`, `uniform:10`, `point:1`, or weights from 0 on: `0.5,0.3,0.2`."""
+        kind, _, value = text.partition(":")
+        try:
+            if kind == "uniform":
+                return CountPrior(top=int(value), name=text) if value else CountPrior()
+            if kind == "point":
+                return CountPrior(weights=(0.0,) * int(value) + (1.0,), name=text)
+            return CountPrior(weights=tuple(float(word) for word in text.split(",")), name=text).checked()
+        except ValueError:
+            raise InputError(
+                f"unknown prior '{text}'; known: uniform, uniform:10, point:1, or weights 0.5,0.3,0.2"
+            ) from None
+
+    def checked(self) -> CountPrior:
+        if self.weights is not None and (min(self.weights) < 0 or not 0 < sum(self.weights) < inf):
+            raise InputError("the weights of a prior must be 0 or more, and not all 0")
+        return self
+
+    def window(self, level: Level, following: Level, below: Counts) -> Counts:
+        """The counts one level up that can matter, given those below.
+
+        Where neither the prior nor the other groups end them, the two likelihoods multiply to a Gaussian around a
+        centre, with rate `both`; what lies further than exp(-90) from its best possible value is left out.
+        """
+        if level.others == 0:
+            return np.unique(below)
+        low, high = int(below.min()), int(below.max())
+        if self.weights is not None:
+            return np.arange(low, max(low, len(self.weights) - 1) + 1)
+        other = level.rate / level.others
+        both = following.rate + other
+        if both == 0 and self.top is None:
+            raise InputError("rho is 0 at both levels and the prior has no end: nothing bounds the count above")
+        if both == 0:
+            return np.arange(low, max(low, self.top or 0) + 1)
+        centres = [(following.rate * following.noisy + other * (level.noisy_others + k)) / both for k in (low, high)]
+        reach = sqrt(90 / both) + 2
+        last = max(high, *centres) + reach
+        first = min(centres) - reach
+        if self.top is not None:
+            last, first = min(last, self.top), min(first, self.top - reach)
+        start = max(low, floor(first))
+        return np.arange(start, max(start, ceil(last)) + 1)
+
+    def log_weight(self, below: Counts, above: Counts) -> Mass:
+        """The logarithm of the weight of each count `above` given each count `below` (columns given rows)."""
+        grid = np.broadcast_to(above[None, :], (len(below), len(above)))
+        possible = grid >= below[:, None]
+        if self.weights is not None:
+            table = np.array(self.weights)
+            index = np.clip(grid, 0, len(table) - 1)
+            weight = np.where((grid < len(table)) & (grid >= 0), table[index], 0.0)
+            inside = np.array([table[max(k, 0) :].sum() for k in below.tolist()])
+        elif self.top is not None:
+            weight = (grid <= self.top).astype(np.float64)
+            inside = np.maximum(self.top - below + 1, 0).astype(np.float64)
+        else:
+            weight, inside = np.ones(grid.shape), np.ones(len(below))
+        with np.errstate(divide="ignore"):
+            logs: Mass = np.log(weight) - np.log(np.where(inside > 0, inside, 1.0))[:, None]
+        return np.where(possible, logs, -inf)
+
+
+UNIFORM = CountPrior()
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level as the adversary sees it: the noisy count of the target's group, and the sum of the other groups'."""
+
+    rate: float
+    noisy: int
+    others: int = 0  # groups beside the target's, within the group one level up
+    noisy_others: int = 0
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The belief about the target, and about the count at the top: (k, P[X = k]) for every k that matters."""
+
+    belief: Belief
+    top: tuple[tuple[int, float], ...]
+
+
+def posterior(
+    levels: Sequence[Level], prior: float, known: int = 0, *, above: CountPrior = UNIFORM, noise_sum: str = "approx"
+) -> Posterior:
+    """The exact belief after seeing every level (finest first), by message passing."""
+    check_prior(prior)
+    whole(known, "the known count", least=0)
+    if not levels:
+        raise InputError("no level is given; expected at least one")
+    starts = np.array([known, known + 1])
+    # one message for each of the two possible counts of the target's group
+    counts, message = starts, np.where(np.eye(2, dtype=bool), 0.0, -inf) + _seen(levels[0], starts)[None, :]
+    for number, (level, following) in enumerate(pairwise(levels)):
+        if level.others == 0 and level.noisy_others != 0:
+            raise InputError(
+                f"level {number + 1} has no other groups, so their noisy sum must be 0, not {level.noisy_others}"
+            )
+        next_counts = above.window(level, following, counts)
+        difference = next_counts[None, :] - counts[:, None]
+        step = _others(level, difference, noise_sum) + above.log_weight(counts, next_counts)
+        message = logsumexp(message[:, :, None] + step[None, :, :], axis=1) + _seen(following, next_counts)[None, :]
+        counts = next_counts
+    totals = logsumexp(message, axis=1)
+    if not np.isfinite(totals).any():
+        raise InputError(f"no count fits: the prior '{above.name}' rules out what the noisy counts allow")
+    log_odds = float(logit(prior) + totals[1] - totals[0])
+    believed = belief(log_odds, prior)
+    joint = logsumexp(message + np.log([[1 - prior], [prior]]), axis=0)
+    masses = np.exp(joint - joint.max())  # first the largest: logarithms of absurd releases are huge
+    masses /= masses.sum()
+    kept = [(int(k), float(mass)) for k, mass in zip(counts, masses, strict=True) if mass > 1e-15]
+    return Posterior(believed, tuple(kept))
+
+
+def _seen(level: Level, counts: Counts) -> Mass:
+    """The logarithm of the likelihood of a level's noisy count, up to a constant."""
+    return -check_rho(level.rate) * np.square(float(whole(level.noisy, "the noisy count")) - counts.astype(np.float64))
+
+
+def _others(level: Level, difference: Counts, noise_sum: str) -> Mass:
+    """The logarithm of the likelihood of the other groups' noisy sum, given their true sum."""
+    if whole(level.others, "the number of other groups", least=0) == 0:
+        return np.where(difference == 0, 0.0, -inf)
+    noisy = whole(level.noisy_others, "the noisy sum of the other groups")
+    if level.rate == 0:
+        return np.zeros(difference.shape)
+    return sum_of(level.rate, level.others, noise_sum).log_mass(noisy - difference)

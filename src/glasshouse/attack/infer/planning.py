@@ -1,0 +1,150 @@
+"""Which rho keeps the risk tolerable? The inverse question, and the direct one for a whole budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+
+from scipy.optimize import brentq
+
+from glasshouse.attack.infer.onelevel import check_prior, marginal
+from glasshouse.errors import InputError
+from glasshouse.mechanism.account import Allocation, epsilon, epsilon_tight, membership_power, membership_power_bound
+from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
+
+MOST = 100.0  # the largest rho that is looked at; beyond it a count is released as it is
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that is tolerated: an average posterior, or a ratio of posterior to prior."""
+
+    posterior: float | None = None
+    ratio: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.posterior is None) == (self.ratio is None):
+            raise InputError("say one limit: the largest tolerable posterior, or the largest tolerable ratio")
+        if self.posterior is not None and not 0 < self.posterior <= 1:
+            raise InputError(f"the largest tolerable posterior is {self.posterior}; expected a probability")
+        if self.ratio is not None and self.ratio < 1:
+            raise InputError(
+                f"the largest tolerable ratio is {self.ratio}; expected 1 or more (1: nothing may be learnt)"
+            )
+
+    def most(self, prior: float) -> float:
+        """The largest tolerable posterior for a prior."""
+        most = self.posterior if self.posterior is not None else (self.ratio or 1.0) * prior
+        if most < prior:
+            raise InputError(
+                f"the prior is {prior:g}, already above the tolerable posterior {most:g}; no noise can help"
+            )
+        return most
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """What one level may spend, and the noise that costs it."""
+
+    level: str
+    rho: float
+    standard_deviation: float | None  # of the noise in one count; None: no limit is needed
+    posterior: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a limit allows: rho by level and in total, and how that total reads."""
+
+    prior: float
+    levels: tuple[LevelPlan, ...]
+    total: float
+    epsilon: float
+    epsilon_tight: float
+    power: float
+    power_bound: float
+
+
+def largest_rho(
+    limit: Limit, prior: float, *, shares: Sequence[float] = (1.0,), neighbours: str = "add-remove"
+) -> float:
+    """The largest total rho, divided over levels in these shares, that keeps the average posterior within a limit.
+
+    The adversary of several shares knows the target to be unique at all those levels (S1.3), or sees as many releases.
+    """
+    most = limit.most(check_prior(prior))
+    if min(shares) < 0 or not sum(shares) > 0:
+        raise InputError("shares of rho must be 0 or more, and not all 0")
+    scale = sum(shares)
+
+    def excess(rho: float) -> float:
+        return marginal([rate_of(rho * share / scale, neighbours) for share in shares], prior).posterior - most
+
+    if excess(MOST) <= 0:
+        return MOST
+    if excess(1e-6) > 0:
+        return 0.0
+    return float(brentq(excess, 1e-6, MOST, xtol=1e-12, rtol=1e-12))
+
+
+def plan(
+    limit: Limit,
+    prior: float,
+    levels: Sequence[str],
+    *,
+    unique: bool = False,
+    shares: Mapping[str, float] | None = None,
+    delta: float = 1e-10,
+    neighbours: str = "add-remove",
+) -> Plan:
+    """What may each level spend? Each on its own, or all together against a target unique at every level."""
+    if not levels:
+        raise InputError("no level is given; expected at least one")
+    if unique:
+        parts = [float((shares or {}).get(level, 1.0)) for level in levels]
+        total = largest_rho(limit, prior, shares=parts, neighbours=neighbours)
+        rhos = [total * part / sum(parts) for part in parts]
+    else:
+        rhos = [largest_rho(limit, prior, neighbours=neighbours)] * len(levels)
+    rows = []
+    for number, (level, rho) in enumerate(zip(levels, rhos, strict=True), start=1):
+        seen = rhos[:number] if unique else [rho]
+        risk = marginal([rate_of(r, neighbours) for r in seen], prior)
+        rows.append(LevelPlan(level, rho, noise_deviation(rho, neighbours), risk.posterior, risk.ratio))
+    return _read(prior, rows, sum(rhos), delta)
+
+
+def assess(allocation: Allocation, query: str | None, prior: float, *, delta: float = 1e-10) -> tuple[Plan, Plan]:
+    """The risk of a given budget: each level's count on its own, and a target unique from the finest level up."""
+    alone: list[LevelPlan] = []
+    together: list[LevelPlan] = []
+    seen: list[float] = []
+    for level, rho in ((name, float(value)) for name, value in allocation.rhos(query).items()):
+        rate = rate_of(rho, allocation.neighbours)
+        seen.append(rate)
+        for rows, rates in ((alone, [rate]), (together, list(seen))):
+            risk = marginal(rates, prior)
+            deviation = noise_deviation(rho, allocation.neighbours)
+            rows.append(LevelPlan(level, rho, deviation, risk.posterior, risk.ratio))
+    total = float(sum(allocation.rhos(query).values(), Fraction(0)))
+    return _read(prior, alone, total, delta), _read(prior, together, total, delta)
+
+
+def noise_deviation(rho: float, neighbours: str = "add-remove") -> float | None:
+    """The standard deviation of the noise that costs rho."""
+    return sqrt(DiscreteGaussian(rate_of(rho, neighbours)).variance) if rho > 1e-8 else None
+
+
+def _read(prior: float, rows: Sequence[LevelPlan], total: float, delta: float) -> Plan:
+    return Plan(
+        prior,
+        tuple(rows),
+        total,
+        epsilon(total, delta),
+        epsilon_tight(total, delta),
+        membership_power(total),
+        membership_power_bound(total),
+    )

@@ -1,0 +1,1 @@
+"""Noise and its price: the discrete Gaussian, zero-concentrated differential privacy, budgets as data."""

@@ -1,0 +1,1 @@
+"""Say it: tables, charts, reports."""

@@ -1,0 +1,340 @@
+"""The commands of `glasshouse infer`: what an adversary learns from differentially private counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from glasshouse.errors import InputError
+
+app = typer.Typer(
+    name="infer",
+    help="What does an adversary learn from noisy counts? Exact posteriors, risks and decisions; plans for a budget.",
+    rich_markup_mode=None,
+)
+
+
+@app.callback(invoke_without_command=True)
+def _root(ctx: typer.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())
+
+
+Rho = Annotated[str, typer.Option("--rho", help="Privacy loss of the count: a decimal or a fraction.")]
+Rhos = Annotated[
+    list[str],
+    typer.Option("--rho", help="Privacy loss; repeat it for levels at which the target is unique, or releases."),
+]
+Prior = Annotated[str, typer.Option("--prior", "-p", help="The adversary's belief beforehand: 0.5 or 1/864.")]
+Known = Annotated[
+    int, typer.Option("--known", help="How many others the adversary knows to share the characteristics.")
+]
+Rho2 = Annotated[str | None, typer.Option("--rho2", help="Privacy loss one level up.")]
+Others = Annotated[int | None, typer.Option("--others", help="How many other groups make up the level above.")]
+X2Prior = Annotated[
+    str, typer.Option("--x2-prior", help="Belief about the count above: uniform, uniform:10, point:1, or 0.5,0.3,0.2.")
+]
+NoiseSum = Annotated[str, typer.Option("--noise-sum", help="The others' noise: exact, or approx as in eq. 3.7.")]
+Mode = Annotated[str, typer.Option("--mode", help="exact, or printed: the paper's printed two-level numbers.")]
+Neighbours = Annotated[
+    str, typer.Option("--neighbours", help="add-remove (noise parameter 1/(2 rho)) or change-one (1/rho, production).")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+AllocationName = Annotated[
+    str | None, typer.Option("--allocation", "-a", help="A named budget (paper-2020, pl94-2020) or a TOML file.")
+]
+Query = Annotated[str, typer.Option("--query", help="Which query of the allocation.")]
+
+
+@app.command(
+    epilog="Example:  glasshouse infer posterior --rho 0.0992263542 --prior 0.5 --noisy 2\n\n"
+    "Two levels:  ... --rho2 0.2464845096 --others 27 --noisy2 1 --noisy-others -1\n\n"
+    "More levels, finest first:  --level RHO:NOISY:OTHERS:NOISY_OTHERS, repeated"
+)
+def posterior(
+    rho: Annotated[
+        str | None, typer.Option("--rho", help="Privacy loss of the count: a decimal or a fraction.")
+    ] = None,
+    noisy: Annotated[float | None, typer.Option("--noisy", help="The released noisy count.")] = None,
+    prior: Prior = "0.5",
+    known: Known = 0,
+    rho2: Rho2 = None,
+    others: Others = None,
+    noisy2: Annotated[float | None, typer.Option("--noisy2", help="The noisy count one level up.")] = None,
+    noisy_others: Annotated[
+        float | None, typer.Option("--noisy-others", help="The sum of the other groups' noisy counts.")
+    ] = None,
+    level: Annotated[list[str], typer.Option("--level", help="A level as RHO:NOISY[:OTHERS:NOISY_OTHERS].")] = [],  # noqa: B006  # typer copies it
+    x2_prior: X2Prior = "uniform",
+    noise_sum: NoiseSum = "approx",
+    mode: Mode = "exact",
+    neighbours: Neighbours = "add-remove",
+    as_json: Json = False,
+) -> int:
+    """What the adversary believes after seeing noisy counts."""
+    from glasshouse.attack.infer import hierarchy, onelevel, twolevel
+
+    above = hierarchy.CountPrior.read(x2_prior)
+    belief_before = _number(prior, "the prior")
+    if level:
+        levels = [_level(text, neighbours) for text in level]
+        found = hierarchy.posterior(levels, belief_before, known, above=above, noise_sum=noise_sum)
+        return _two(found, as_json)
+    if rho is None or noisy is None:
+        raise InputError("--rho and --noisy are needed (or --level for each level)")
+    rate = _rate(rho, neighbours)
+    if rho2 is None:
+        one = onelevel.posterior(rate, belief_before, noisy, known)
+        return _say({"posterior": one.posterior, "ratio": one.ratio}, as_json)
+    if others is None or noisy2 is None or noisy_others is None:
+        raise InputError("two levels need --others, --noisy2 and --noisy-others")
+    attack = twolevel.TwoLevels(
+        rate, _rate(rho2, neighbours), others, belief_before, known, above, noise_sum=noise_sum, mode=mode
+    )
+    return _two(attack.posterior(noisy, noisy2, noisy_others), as_json)
+
+
+@app.command(epilog="Example:  glasshouse infer risk --rho 0.0992263542 --prior 1/10")
+def risk(rho: Rhos, prior: Prior = "0.5", neighbours: Neighbours = "add-remove", as_json: Json = False) -> int:
+    """The posterior of the truth, averaged over the noise, and its ratio to the prior (R)."""
+    from glasshouse.attack.infer.onelevel import marginal
+
+    found = marginal([_rate(one, neighbours) for one in rho], _number(prior, "the prior"))
+    return _say({"posterior": found.posterior, "risk": found.ratio}, as_json)
+
+
+@app.command(
+    epilog="Example:  glasshouse infer decide --rho 0.0992263542 --prior 0.5\n\n"
+    "Two levels:  ... --rho2 0.2464845096 --others 27 --true2 1 [--mode printed]"
+)
+def decide(
+    rho: Rho,
+    prior: Prior = "0.5",
+    known: Known = 0,
+    true1: Annotated[int | None, typer.Option("--true1", help="The true count; default: known + 1.")] = None,
+    rho2: Rho2 = None,
+    others: Others = None,
+    true2: Annotated[int | None, typer.Option("--true2", help="The true count one level up.")] = None,
+    x2_prior: X2Prior = "uniform",
+    ties: Annotated[
+        str, typer.Option("--ties", help="Who gets a posterior of exactly one half: strict, half or one.")
+    ] = "strict",
+    mode: Mode = "exact",
+    noise_sum: NoiseSum = "approx",
+    neighbours: Neighbours = "add-remove",
+    as_json: Json = False,
+) -> int:
+    """How often an adversary who picks the likelier value is right."""
+    from glasshouse.attack.infer import hierarchy, onelevel, twolevel
+
+    rate, believed = _rate(rho, neighbours), _number(prior, "the prior")
+    if rho2 is None:
+        found = onelevel.decide(rate, believed, known, truth=true1)
+        return _say({"probability": found.probability, "threshold": found.threshold}, as_json)
+    if others is None or true2 is None:
+        raise InputError("two levels need --others and --true2")
+    above = hierarchy.CountPrior.read(x2_prior)
+    attack = twolevel.TwoLevels(rate, _rate(rho2, neighbours), others, believed, known, above, noise_sum, mode)
+    correct = twolevel.correct_decision(attack, true1=true1, true2=true2, ties=ties)
+    return _say({**asdict(correct), "threshold": None, "mode": mode}, as_json)
+
+
+@app.command(
+    epilog="Example:  glasshouse infer plan --posterior 0.55 --prior 0.5 --levels block,block_group,tract\n\n"
+    "A budget given:  glasshouse infer plan --allocation paper-2020 --query detailed --prior 0.5 --prior 1/10"
+)
+def plan(
+    posterior: Annotated[
+        float | None, typer.Option("--posterior", help="The largest tolerable average posterior.")
+    ] = None,
+    ratio: Annotated[
+        float | None, typer.Option("--ratio", help="The largest tolerable ratio of posterior to prior.")
+    ] = None,
+    prior: Annotated[
+        list[str], typer.Option("--prior", "-p", help="A belief beforehand; repeat it for several adversaries.")
+    ] = ["0.5"],  # noqa: B006  # typer copies it
+    levels: Annotated[str, typer.Option("--levels", help="The levels that get noise, finest first.")] = "block",
+    unique: Annotated[
+        bool, typer.Option("--unique", help="Against a target known to be unique at every level.")
+    ] = False,
+    allocation: AllocationName = None,
+    query: Query = "detailed",
+    delta: Annotated[float, typer.Option("--delta", help="For the reading as epsilon.")] = 1e-10,
+    neighbours: Neighbours = "add-remove",
+    as_json: Json = False,
+) -> int:
+    """Which rho keeps the risk tolerable; or, for a given budget, what the risk is."""
+    from glasshouse.attack.infer import planning
+    from glasshouse.mechanism import account
+
+    priors = [_number(text, "the prior") for text in prior]
+    if posterior is None and ratio is None:
+        if allocation is None:
+            raise InputError("say a limit (--posterior or --ratio), or a budget (--allocation)")
+        budget = account.allocation(allocation)
+        plans = [planning.assess(budget, query, p, delta=delta) for p in priors]
+        said: dict[str, Any] = {
+            "allocation": budget.name,
+            "query": query,
+            "neighbours": budget.neighbours,
+            "plans": [{"alone": asdict(alone), "unique": asdict(together)} for alone, together in plans],
+        }
+        lines = [
+            line
+            for pair in plans
+            for kind, one in zip(("alone", "unique"), pair, strict=True)
+            for line in _table(one, kind)
+        ]
+        return _say(said, as_json, lines)
+    limit = planning.Limit(posterior, ratio)
+    names = [name for name in levels.split(",") if name]
+    shares = None
+    if allocation is not None:
+        budget = account.allocation(allocation)
+        shares = {level: float(value) for level, value in budget.rhos(query).items()}
+        names, neighbours = list(shares), budget.neighbours
+    found = [
+        planning.plan(limit, p, names, unique=unique, shares=shares, delta=delta, neighbours=neighbours) for p in priors
+    ]
+    lines = [line for one in found for line in _table(one, "unique" if unique else "alone")]
+    return _say(
+        {"limit": asdict(limit), "neighbours": neighbours, "plans": [asdict(one) for one in found]}, as_json, lines
+    )
+
+
+@app.command(
+    epilog="Example:  glasshouse infer data examples/district-28-21/records.csv --scenario gvhr-1940 "
+    "--allocation paper-2020 --levels district=block,county=block_group"
+)
+def data(
+    records: Annotated[Path, typer.Argument(help="Records of persons, as a scenario reads them.")],
+    scenario: Annotated[
+        str, typer.Option("--scenario", "-s", help="The scenario whose attributes make up the histogram.")
+    ],
+    allocation: AllocationName = "paper-2020",
+    query: Query = "detailed",
+    levels: Annotated[
+        str, typer.Option("--levels", help="Levels, finest first, as in block,tract or district=block.")
+    ] = "",
+    prior: Prior = "0.5",
+    threshold: Annotated[
+        float, typer.Option("--threshold", help="Report the share of persons above this posterior.")
+    ] = 0.55,
+    tables: Annotated[str, typer.Option("--tables", help="Only the attributes these tables look at.")] = "",
+    as_json: Json = False,
+) -> int:
+    """How exposed the persons of a file are: at how many levels each is unique, and what that means."""
+    import polars as pl
+
+    from glasshouse.attack.infer.exposure import exposure
+    from glasshouse.files.records import open_records
+    from glasshouse.mechanism import account
+    from glasshouse.mechanism.gaussian import rate_of
+    from glasshouse.scenario import load
+
+    chosen = load(scenario)
+    chosen = chosen.choose(tables.split(",")) if tables else chosen
+    budget = account.allocation(allocation or "paper-2020")
+    pairs = [word.partition("=") for word in levels.split(",") if word] or [(name, "", "") for name in budget.levels]
+    rates = {name: rate_of(float(budget.rho(other or name, query)), budget.neighbours) for name, _, other in pairs}
+    file = open_records(records, chosen)
+    people = pl.concat(list(file.frames()))
+    found = exposure(people, sorted(chosen.attributes_used), chosen.geography, rates, _number(prior, "the prior"))
+    said = {
+        "persons": found.persons,
+        "levels": list(rates),
+        "exposed": [asdict(row) for row in found.rows],
+        "threshold": threshold,
+        "share_above": found.share_above(threshold),
+    }
+    lines = [f"{found.persons:,} persons; levels, finest first: {', '.join(rates)}"]
+    lines += [
+        f"unique at {row.levels} levels: {row.persons:,} persons, posterior {row.posterior:.4f} (ratio {row.ratio:.3f})"
+        for row in found.rows
+    ]
+    lines.append(f"share of persons with a posterior above {threshold:g}: {found.share_above(threshold):.4f}")
+    return _say(said, as_json, lines)
+
+
+@app.command(epilog="Example:  glasshouse infer figures --out figures --only 1,5")
+def figures(
+    out: Annotated[Path, typer.Option("--out", "-o", help="A folder for the pictures (SVG) and their data (CSV).")],
+    only: Annotated[
+        str, typer.Option("--only", help="Which figures of the paper, as in 1,5; default: all twelve.")
+    ] = "",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Draw the paper's figures anew, exactly."""
+    from glasshouse.run.infer_figures import FIGURES, draw
+    from glasshouse.run.progress import progress
+
+    numbers = [word.strip() for word in only.split(",") if word.strip()]
+    if any(number not in FIGURES for number in numbers):
+        bad = next(number for number in numbers if number not in FIGURES)
+        raise InputError(f"unknown figure '{bad}'; known: {', '.join(FIGURES)}")
+    with progress("figures", shown=not quiet) as watch:
+        written = draw(out, numbers or list(FIGURES), watch)
+    return _say({"written": [str(path) for path in written]}, as_json, [str(path) for path in written])
+
+
+def _number(text: str, what: str) -> float:
+    from glasshouse.mechanism.account import fraction
+
+    return float(fraction(text, what))
+
+
+def _rate(rho: str, neighbours: str) -> float:
+    from glasshouse.mechanism.gaussian import rate_of
+
+    return rate_of(_number(rho, "rho"), neighbours)
+
+
+def _level(text: str, neighbours: str) -> Any:
+    from glasshouse.attack.infer.hierarchy import Level
+
+    parts = text.split(":")
+    try:
+        numbers = [int(part) for part in parts[1:]]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 3):
+        raise InputError(
+            f"--level {text}: expected RHO:NOISY or RHO:NOISY:OTHERS:NOISY_OTHERS, whole numbers but for rho"
+        )
+    return Level(_rate(parts[0], neighbours), *numbers)
+
+
+def _two(found: Any, as_json: bool) -> int:
+    said = {"posterior": found.belief.posterior, "ratio": found.belief.ratio, "x2": [list(pair) for pair in found.top]}
+    lines = [f"posterior {found.belief.posterior:.6f}, ratio {found.belief.ratio:.6f}; the count at the top:"]
+    lines += [f"    {k:>4}  {mass:.4f}" for k, mass in found.top if mass >= 5e-5]
+    return _say(said, as_json, lines)
+
+
+def _table(one: Any, kind: str) -> list[str]:
+    heading = {"alone": "each level on its own", "unique": "a target unique from the finest level up to each"}[kind]
+    lines = [f"prior {one.prior:g}, {heading}:"]
+    for row in one.levels:
+        noise = "no noise needed" if row.standard_deviation is None else f"noise sd {row.standard_deviation:.3f}"
+        lines.append(
+            f"    {row.level:<14} rho {row.rho:.6f}  {noise}  posterior {row.posterior:.4f}  ratio {row.ratio:.3f}"
+        )
+    lines.append(
+        f"    total rho {one.total:.6f}: epsilon {one.epsilon:.4f} (tighter {one.epsilon_tight:.4f}); "
+        f"membership test at significance 0.01: power {one.power:.4f}, at most {one.power_bound:.4f}"
+    )
+    return lines
+
+
+def _say(said: Mapping[str, Any], as_json: bool, lines: list[str] | None = None) -> int:
+    if as_json:
+        print(json.dumps(said))
+    else:
+        print("\n".join(lines if lines is not None else [f"{key} {value}" for key, value in said.items()]))
+    return 0

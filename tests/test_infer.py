@@ -1,0 +1,485 @@
+"""Does the adversary believe what Bayes' rule says? Goldens, 50-digit arithmetic, brute force, a Gibbs sampler."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise, product
+from math import log
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import polars as pl
+import pytest
+from benchmarks.gibbs import share_of_ones
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glasshouse.attack.infer import hierarchy, onelevel
+from glasshouse.attack.infer.exposure import exposure
+from glasshouse.attack.infer.hierarchy import CountPrior, Level
+from glasshouse.attack.infer.onelevel import decide, marginal, posterior_of_releases
+from glasshouse.attack.infer.planning import Limit, assess, largest_rho, plan
+from glasshouse.attack.infer.postprocess import post_processing
+from glasshouse.attack.infer.twolevel import TwoLevels, correct_decision, decision_map
+from glasshouse.errors import InputError
+from glasshouse.mechanism.account import allocation
+from glasshouse.mechanism.gaussian import DiscreteGaussian
+from glasshouse.mechanism.sampler import simulate
+from glasshouse.run.cli import main
+from glasshouse.run.infer_figures import FIGURES
+from glasshouse.scenario import load
+
+from .test_readme import ROOT, module
+
+paper = module(ROOT / "docs" / "make_infer_table.py")
+R1, R2 = paper.RHO1, paper.RHO2
+NUMBERS = list(paper.numbers())
+
+rates = st.floats(-3, 1.5).map(lambda power: 10.0**power)
+priors = st.floats(0.001, 0.999)
+
+
+# Golden: every number of the paper
+
+
+@pytest.mark.parametrize(
+    "number", [n for n in NUMBERS if n.relation.startswith("same")], ids=lambda n: f"{n.where}: {n.what}"
+)
+def test_a_number_of_the_paper_is_reproduced(number: object) -> None:
+    assert number.agrees(number.ours), f"{number.paper} is printed, ours is {number.ours}"  # type: ignore[attr-defined]
+
+
+def test_what_differs_has_a_reason_and_the_page_says_so() -> None:
+    assert all(number.relation for number in NUMBERS)
+    different = [n for n in NUMBERS if not n.relation.startswith("same") and n.paper]
+    assert len(different) <= 24
+    page = paper.PAGE.read_text(encoding="utf-8")
+    assert page.split(paper.BEGIN)[1].split(paper.END)[0] == paper.table(), "run python docs/make_infer_table.py"
+
+
+def test_the_findings_before_we_began() -> None:
+    """Golden: FINDINGS D, from prototypes that share no code with this one."""
+    exact, printed = TwoLevels(R1, R2, 27), TwoLevels(R1, R2, 27, mode="printed")
+    assert exact.posterior(2, 1, -1).belief.posterior == pytest.approx(0.503288, abs=5e-7)
+    assert printed.posterior(2, 1, -1).belief.posterior == pytest.approx(0.577702, abs=5e-7)
+    assert correct_decision(exact, true2=1).probability == pytest.approx(0.318, abs=5e-4)
+    bounded = TwoLevels(R1, R2, 27, above=CountPrior.read("uniform:10"))
+    assert correct_decision(bounded, true2=1).probability == pytest.approx(0.3897, abs=5e-5)
+    assert correct_decision(TwoLevels(R1, 100.0, 27), true2=10).ties == pytest.approx(0.006, abs=5e-4)
+
+
+# Against 50-digit arithmetic
+
+
+@settings(max_examples=60, deadline=None)
+@given(rates, priors, st.integers(-30, 30), st.integers(0, 5))
+def test_one_level_to_fifty_digits(rate: float, prior: float, noise: int, known: int) -> None:
+    with mpmath.workdps(50):
+        p, r, u = mpmath.mpf(prior), mpmath.mpf(rate), mpmath.mpf(noise)
+        yes, no = p * mpmath.exp(-r * (u - 1) ** 2), (1 - p) * mpmath.exp(-r * u**2)
+        expected = yes / (yes + no)
+    found = onelevel.posterior(rate, prior, noise + known, known)
+    assert abs(found.posterior - expected) <= 1e-12 * max(expected, mpmath.mpf("1e-300"))
+    assert abs(found.ratio - expected / prior) <= 1e-12 * max(expected / prior, mpmath.mpf("1e-300"))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(0.03, 3), min_size=1, max_size=3), priors)
+def test_the_average_to_fifty_digits(levels: list[float], prior: float) -> None:
+    """Every combination of noise values is listed; the integral has to agree."""
+    windows = [DiscreteGaussian(rate).window(1e-14) for rate in levels]
+    with mpmath.workdps(30):
+        start = mpmath.log(mpmath.mpf(prior) / (1 - mpmath.mpf(prior)))
+        masses = [
+            [mpmath.mpf(float(m)) for m in DiscreteGaussian(rate).mass(w)]
+            for rate, w in zip(levels, windows, strict=True)
+        ]
+    if np.prod([len(w) for w in windows]) > 60_000:
+        return
+    total = mpmath.mpf(0)
+    for index in product(*(range(len(w)) for w in windows)):
+        evidence = sum(rate * (2 * int(w[i]) + 1) for rate, w, i in zip(levels, windows, index, strict=True))
+        weight = mpmath.fprod(m[i] for m, i in zip(masses, index, strict=True))
+        total += weight / (1 + mpmath.exp(-(start + evidence)))
+    assert float(abs(marginal(levels, prior).posterior - total)) < 1e-12
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.floats(0.02, 2),
+    st.floats(0.02, 2),
+    st.integers(1, 5),
+    priors,
+    st.integers(-4, 6),
+    st.integers(-4, 9),
+    st.integers(-8, 8),
+    st.sampled_from(["uniform", "uniform:4", "point:2", "0.1,0.5,0.2,0.2"]),
+    st.integers(0, 2),
+)
+def test_two_levels_to_fifty_digits(
+    r1: float, r2: float, d: int, p: float, x1: int, x2: int, y1: int, above: str, known: int
+) -> None:
+    """S3.4, term by term, with any prior on X2."""
+    weights = {"uniform": None, "uniform:4": [1] * 5, "point:2": [0, 0, 1], "0.1,0.5,0.2,0.2": [0.1, 0.5, 0.2, 0.2]}[
+        above
+    ]
+    totals = []
+    with mpmath.workdps(50):
+        for k1 in (known, known + 1):
+            support = range(k1, 160) if weights is None else range(k1, len(weights))
+            inside = mpmath.mpf(1) if weights is None else mpmath.fsum(weights[k] for k in support)
+            total = mpmath.mpf(0)
+            for k2 in support:
+                prior = mpmath.mpf(1) if weights is None else mpmath.mpf(weights[k2]) / inside
+                exponent = r1 * (x1 - k1) ** 2 + r2 * (x2 - k2) ** 2 + mpmath.mpf(r1) / d * (y1 - (k2 - k1)) ** 2
+                total += prior * mpmath.exp(-exponent)
+            totals.append(total)
+        if totals[0] + totals[1] == 0:
+            return
+        expected = p * totals[1] / (p * totals[1] + (1 - p) * totals[0])
+    attack = TwoLevels(r1, r2, d, p, known, CountPrior.read(above))
+    found = attack.posterior(x1, x2, y1)
+    assert abs(found.belief.posterior - expected) < 1e-12
+    assert sum(mass for _, mass in found.top) == pytest.approx(1, abs=1e-12)
+
+
+# Laws and oracles
+
+
+def test_the_gibbs_sampler_agrees_and_the_forgetful_one_prints_the_paper() -> None:
+    """Oracle: the paper's own sampler, within five standard errors (draws are correlated: a generous one)."""
+    for release in ((2, 1, -1), (0, 3, 2), (1, 0, 4)):
+        for forget, mode in ((False, "exact"), (True, "printed")):
+            estimate = share_of_ones(R1, R2, 27, 0.5, *release, draws=400_000, seed=3, forget=forget)
+            expected = TwoLevels(R1, R2, 27, mode=mode).posterior(*release).belief.posterior
+            assert abs(estimate - expected) < 5 * 2 * (0.25 / 400_000) ** 0.5
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.floats(0.05, 1),
+    st.floats(0.05, 1),
+    st.integers(1, 4),
+    priors,
+    st.integers(1, 4),
+    st.sampled_from(["exact", "printed"]),
+)
+def test_correct_decisions_equal_enumeration(r1: float, r2: float, d: int, p: float, true2: int, mode: str) -> None:
+    """Brute force: every release in a window, decided one at a time through the posterior."""
+    attack = TwoLevels(r1, r2, d, p, mode=mode)
+    own, above = DiscreteGaussian(r1), DiscreteGaussian(r2)
+    windows = [own.window(1e-3), above.window(1e-3), np.arange(-6, 7)]
+    from glasshouse.mechanism.gaussian import sum_of
+
+    sums = np.exp(sum_of(r1, d).log_mass(windows[2]))
+    right = mass = 0.0
+    for n1, n2 in product(windows[0].tolist(), windows[1].tolist()):
+        seen = attack.seen(np.full(13, true2 + n2), true2 - 1 + windows[2])
+        picked = seen.log_odds(np.full(13, 1 + n1)) > 0
+        weight = float(own.mass(n1) * above.mass(n2)) * sums
+        right, mass = right + float(weight @ picked), mass + float(weight.sum())
+    found = correct_decision(attack, true2=true2)
+    assert right - 1e-12 <= found.probability <= right + (1 - mass) + 1e-12
+    assert found.probability == pytest.approx(decide(r1, p).probability + found.gained - found.lost, abs=1e-12)
+    assert found.outside < 1e-13
+
+
+@settings(max_examples=20, deadline=None)
+@given(rates, priors, st.integers(1, 3))
+def test_simulation_agrees_with_the_average(rate: float, prior: float, levels: int) -> None:
+    rng = np.random.default_rng(5)
+    size = 4000
+    evidence = sum(rate * (2 * simulate(DiscreteGaussian(rate), size, rng) + 1) for _ in range(levels))
+    beliefs = 1 / (1 + np.exp(-(log(prior / (1 - prior)) + evidence)))
+    average = marginal([rate] * levels, prior).posterior
+    assert abs(beliefs.mean() - average) < 6 * max(beliefs.std(), 1e-4) / size**0.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(rates, priors, st.lists(st.integers(-5, 6), min_size=1, max_size=4))
+def test_risks_of_releases_multiply_with_the_updated_prior(rate: float, prior: float, noisy: list[int]) -> None:
+    """S5.8."""
+    together = posterior_of_releases([rate] * len(noisy), prior, noisy)
+    belief, ratio = prior, 1.0
+    for x in noisy:
+        if not 1e-12 < belief < 1 - 1e-12:
+            return
+        step = onelevel.posterior(rate, belief, x)
+        belief, ratio = step.posterior, ratio * step.ratio
+    assert together.posterior == pytest.approx(belief, rel=1e-6, abs=1e-12)
+    assert together.ratio == pytest.approx(ratio, rel=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rates, priors, st.integers(0, 50), st.integers(-10, 10))
+def test_only_the_distance_from_the_known_count_matters(rate: float, prior: float, known: int, noise: int) -> None:
+    """S1.1: a target who is not unique has the same risk; everything is shifted."""
+    assert onelevel.posterior(rate, prior, known + noise, known) == onelevel.posterior(rate, prior, noise)
+    here, there = decide(rate, prior, known), decide(rate, prior)
+    assert here.probability == there.probability
+    assert here.threshold is not None and there.threshold is not None
+    assert here.threshold == known + there.threshold
+    shifted = TwoLevels(rate, rate, 3, prior, known).posterior(known + noise, known + 2, 1)
+    assert shifted.belief.posterior == pytest.approx(
+        TwoLevels(rate, rate, 3, prior).posterior(noise, 2, 1).belief.posterior, abs=1e-12
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(rates, min_size=1, max_size=4), priors)
+def test_more_evidence_never_lowers_the_average_belief_in_the_truth(levels: list[float], prior: float) -> None:
+    beliefs = [prior, *(marginal(levels[:n], prior).posterior for n in range(1, len(levels) + 1))]
+    assert all(after >= before - 1e-12 for before, after in pairwise(beliefs))
+    assert beliefs[-1] <= 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.floats(0.05, 1),
+    st.floats(0.05, 1),
+    st.floats(0.05, 1),
+    priors,
+    st.integers(-2, 4),
+    st.integers(-2, 6),
+    st.integers(-2, 8),
+)
+def test_three_levels_by_brute_force(r1: float, r2: float, r3: float, p: float, x1: int, x2: int, x3: int) -> None:
+    """Beyond the paper: messages passed upwards equal the sum over all (X1, X2, X3)."""
+    levels = [Level(r1, x1, 3, 2), Level(r2, x2, 2, 1), Level(r3, x3)]
+    totals = np.zeros(2)
+    for k1 in (0, 1):
+        for k2 in range(k1, 70):
+            for k3 in range(k2, 90):
+                exponent = r1 * (x1 - k1) ** 2 + r2 * (x2 - k2) ** 2 + r3 * (x3 - k3) ** 2
+                exponent += r1 / 3 * (2 - (k2 - k1)) ** 2 + r2 / 2 * (1 - (k3 - k2)) ** 2
+                totals[k1] += np.exp(-exponent)
+    expected = p * totals[1] / (p * totals[1] + (1 - p) * totals[0])
+    found = hierarchy.posterior(levels, p)
+    assert found.belief.posterior == pytest.approx(expected, abs=1e-9)
+
+
+def test_levels_without_other_groups_add_their_evidence() -> None:
+    """A group that is all of the level above: both noisy counts are of the same count."""
+    found = hierarchy.posterior([Level(0.3, 2), Level(0.7, 0)], 0.3)
+    assert found.belief.posterior == pytest.approx(posterior_of_releases([0.3, 0.7], 0.3, [2, 0]).posterior, abs=1e-14)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.floats(0.03, 3),
+    priors,
+    st.integers(1, 30),
+    st.integers(0, 90),
+    st.sampled_from(["half-even", "half-up", "half-down"]),
+)
+def test_post_processing_never_passes_the_valid_bound(
+    rate: float, prior: float, others: int, total: int, rounding: str
+) -> None:
+    found = post_processing(rate, prior, others, total, rounding=rounding)
+    assert prior - 1e-12 <= found.processed.posterior <= found.x1_and_others.posterior + 1e-12
+    assert found.x1_alone.posterior <= found.x1_and_others.posterior + 1e-12
+
+
+def test_post_processing_by_hand() -> None:
+    """Oracle: the fit, the cut and the rounding of eq. S6.3, one release at a time."""
+    rate, others, total = 0.4, 4, 3
+    own, other = DiscreteGaussian(rate), DiscreteGaussian(rate / others)
+    seen = np.zeros((2, total + 1))
+    for x1 in range(-12, 14):
+        for y1 in range(-25, 27):
+            fitted = round(min(max((others * x1 + total - y1) / (others + 1), 0), total))
+            for k in (0, 1):
+                seen[k, fitted] += float(own.mass(x1 - k) * other.mass(y1 - (1 - k)))
+    expected = sum(seen[1] * 0.5 * seen[1] / (0.5 * seen[1] + 0.5 * seen[0]))
+    assert post_processing(rate, 0.5, others, total).processed.posterior == pytest.approx(expected, abs=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.05, 0.95), st.floats(1.01, 1.8), st.lists(st.floats(0.1, 1), min_size=1, max_size=3))
+def test_a_plan_spends_just_what_the_limit_allows(prior: float, ratio: float, shares: list[float]) -> None:
+    limit = Limit(ratio=ratio)
+    if ratio * prior >= 0.999:
+        return
+    rho = largest_rho(limit, prior, shares=shares)
+    found = marginal([rho * share / sum(shares) for share in shares], prior)
+    assert found.ratio == pytest.approx(ratio, rel=1e-6)
+    assert largest_rho(Limit(ratio=ratio * 1.01), prior, shares=shares) > rho
+
+
+def test_a_plan_reads_its_total() -> None:
+    found = plan(Limit(posterior=0.55), 0.5, ["block", "tract"], unique=True, shares={"block": 2, "tract": 1})
+    assert found.levels[0].rho == pytest.approx(2 * found.levels[1].rho)
+    assert found.levels[-1].posterior == pytest.approx(0.55, abs=1e-9)
+    assert found.total == pytest.approx(sum(row.rho for row in found.levels))
+    assert found.epsilon > found.epsilon_tight > 0
+    assert found.power < found.power_bound
+    alone, together = assess(allocation("paper-2020"), "detailed", 0.5)
+    assert alone.levels[0].posterior == together.levels[0].posterior == marginal([R1], 0.5).posterior
+    assert together.levels[-1].posterior > alone.levels[-1].posterior
+    assert plan(Limit(posterior=1.0), 0.5, ["block"]).levels[0].rho == 100  # anything goes
+
+
+def test_the_decision_map_is_the_posterior() -> None:
+    attack = TwoLevels(R1, R2, 27)
+    decisions = decision_map(attack, range(-1, 3), range(-1, 3), range(-3, 4))
+    for i, j, k in product(range(4), range(4), range(7)):
+        believed = attack.posterior(i - 1, j - 1, k - 3).belief.posterior
+        assert decisions[i, j, k] == (believed > 0.5)
+
+
+def test_the_worked_example_of_the_paper() -> None:
+    """Enumeration district 28-21: 45 persons, one of them unique (Table 3)."""
+    scenario = load("gvhr-1940")
+    assert scenario.schema.size() == 864
+    from glasshouse.files.records import open_records
+
+    people = pl.concat(list(open_records(ROOT / "examples" / "district-28-21" / "records.csv", scenario).frames()))
+    names = [attribute.name for attribute in scenario.schema.attributes]
+    found = exposure(people, names, scenario.geography, {"district": R1, "county": R2}, 0.5)
+    assert [(row.levels, row.persons) for row in found.rows] == [(0, 44), (2, 1)]
+    assert found.share_above(0.55) == pytest.approx(1 / 45)
+
+
+def test_exposure_counts_uniques_level_by_level() -> None:
+    geography = load("pl94").geography
+    people = pl.DataFrame(
+        {
+            "geoid": ["010010001001001", "010010001001001", "010010001001002", "010010001002001", "020010001001001"],
+            "c": [1, 2, 1, 3, 3],
+        }
+    )
+    rates_by_level = {"block": 0.1, "tract": 0.1, "nation": 0.1}
+    found = exposure(people, ["c"], geography, rates_by_level, 0.5)
+    # c = 2 is unique in the nation; both 1s in their blocks; both 3s in their tracts
+    assert {row.levels: row.persons for row in found.rows} == {1: 2, 2: 2, 3: 1}
+
+
+# Bad input and the command line
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: onelevel.posterior(0.1, 0, 2), "prior is 0; expected a probability between 0 and 1"),
+        (lambda: onelevel.posterior(0.1, 1, 2), "prior is 1"),
+        (lambda: onelevel.posterior(0.1, float("nan"), 2), "expected a probability"),
+        (lambda: onelevel.posterior(0.1, 0.5, 2.5), "noisy count is 2.5; expected a whole number"),
+        (lambda: onelevel.posterior(0.1, 0.5, float("inf")), "expected a whole number"),
+        (lambda: onelevel.posterior(0.1, 0.5, 1e16), "at most 10"),
+        (lambda: onelevel.posterior(-0.1, 0.5, 2), "rho is -0.1"),
+        (lambda: onelevel.posterior(0.1, 0.5, 2, -1), "known count is -1; expected at least 0"),
+        (lambda: TwoLevels(0.1, 0.1, -1), "number of other groups is -1; expected at least 1"),
+        (lambda: TwoLevels(0.1, 0.1, 3, mode="paper"), "unknown mode 'paper'; known: exact, printed"),
+        (lambda: correct_decision(TwoLevels(0.1, 0.1, 3), true2=0), "expected at least 1, the count of the group"),
+        (lambda: correct_decision(TwoLevels(0.1, 0.1, 3), true2=1, ties="mine"), "unknown rule for ties 'mine'"),
+        (lambda: correct_decision(TwoLevels(0.0, 0.1, 3), true2=1), "rho is 0 at one of the two levels"),
+        (lambda: CountPrior.read("normal:1"), "unknown prior 'normal:1'"),
+        (lambda: CountPrior.read("0.5,-0.5"), "must be 0 or more"),
+        (lambda: Limit(), "say one limit"),
+        (lambda: Limit(ratio=0.9), "expected 1 or more"),
+        (lambda: largest_rho(Limit(posterior=0.4), 0.5), "already above the tolerable posterior"),
+        (lambda: post_processing(0.1, 0.5, 27, 5, rounding="up"), "unknown rounding 'up'"),
+        (lambda: hierarchy.posterior([Level(0.1, 1, 0, 3), Level(0.1, 1)], 0.5), "has no other groups"),
+        (lambda: hierarchy.posterior([], 0.5), "no level is given"),
+        (lambda: decide(0.1, 0.5, truth=7), "true count is 7; expected 0 or 1"),
+    ],
+)
+def test_nonsense_is_refused(make: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make()  # type: ignore[operator]
+
+
+def test_limits_are_right_and_nothing_overflows() -> None:
+    """rho 0 teaches nothing; huge counts and rho are certain; no warning, no NaN (warnings are errors here)."""
+    assert onelevel.posterior(0, 0.3, 5) == onelevel.Belief(0.3, 1.0) or onelevel.posterior(
+        0, 0.3, 5
+    ).posterior == pytest.approx(0.3)
+    assert marginal([0.0], 0.3) == onelevel.Belief(0.3, 1.0)
+    assert decide(0, 0.7).probability == 1
+    assert onelevel.posterior(100, 0.5, 10**9).posterior == 1
+    assert onelevel.posterior(100, 0.5, -(10**9)).posterior == 0
+    assert onelevel.posterior(100, 1e-12, 10**9).ratio == pytest.approx(1e12)
+    assert marginal([100.0], 0.001).posterior == pytest.approx(1)
+    assert marginal([50.0, 100.0, 1e-6], 0.001).posterior == pytest.approx(1, abs=1e-9)
+    assert 0 < marginal([1e-6], 1e-9).ratio < 1.01
+    far = TwoLevels(R1, R2, 27).posterior(0, 10**6, -(10**6))
+    assert 0 <= far.belief.posterior <= 1
+    assert sum(mass for _, mass in far.top) == pytest.approx(1, abs=1e-9)
+    certain = correct_decision(TwoLevels(50.0, 50.0, 3), true2=2)
+    assert certain.probability == pytest.approx(1)
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert main(["infer", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+
+
+def test_the_contract_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    one = said(capsys, "posterior", "--rho", "0.0992263542", "--prior", "0.5", "--known", "0", "--noisy", "2")
+    assert set(one) == {"posterior", "ratio"}
+    assert one["posterior"] == pytest.approx(0.573875, abs=1e-6)
+    two_level = ("--rho2", "0.2464845096", "--others", "27", "--noisy2", "1", "--noisy-others", "-1")
+    two = said(capsys, "posterior", "--rho", "0.0992263542", "--prior", "1/2", "--noisy", "2", *two_level)
+    assert set(two) == {"posterior", "ratio", "x2"}
+    assert two["posterior"] == pytest.approx(0.503288, abs=1e-6)
+    assert two["x2"][1][0] == 1  # type: ignore[index]
+    chain = said(capsys, "posterior", "--level", "0.0992263542:2:27:-1", "--level", "0.2464845096:1")
+    assert chain["posterior"] == pytest.approx(two["posterior"], abs=1e-12)
+    risk = said(capsys, "risk", "--rho", "0.0992263542", "--prior", "1/10")
+    assert risk == {"posterior": pytest.approx(0.11676, abs=1e-5), "risk": pytest.approx(1.1676, abs=1e-4)}
+    assert said(capsys, "decide", "--rho", "0.0992263542")["threshold"] == 1
+    levels = ("--rho2", "0.2464845096", "--others", "27", "--true2", "1")
+    printed = said(capsys, "decide", "--rho", "0.0992263542", *levels, "--mode", "printed", "--ties", "one")
+    assert printed["probability"] == pytest.approx(0.5946, abs=1e-4)
+    counter = said(capsys, "decide", "--rho", "0.1", "--true1", "0")
+    assert counter["probability"] == pytest.approx(1 - DiscreteGaussian(0.1).at_least(1))
+    plans = said(capsys, "plan", "--posterior", "0.55", "--levels", "block,tract", "--prior", "0.5", "--prior", "0.4")
+    assert len(plans["plans"]) == 2  # type: ignore[arg-type]
+    budget = said(capsys, "plan", "--allocation", "pl94-2020")
+    assert budget["neighbours"] == "change-one"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["risk", "--rho", "much"], "rho is 'much'; expected a decimal or a fraction"),
+        (["risk", "--rho", "0.1", "--prior", "2"], "the prior is 2.0"),
+        (["posterior", "--rho", "0.1"], "--rho and --noisy are needed"),
+        (["posterior", "--rho", "0.1", "--noisy", "1", "--rho2", "0.1"], "two levels need --others"),
+        (["posterior", "--level", "0.1"], "expected RHO:NOISY"),
+        (["plan"], "say a limit"),
+        (["plan", "--allocation", "mine"], "unknown allocation 'mine'"),
+        (["figures", "--out", "x", "--only", "13"], "unknown figure '13'"),
+        (["decide", "--rho", "0.1", "--neighbours", "none"], "unknown neighbour relation 'none'"),
+    ],
+)
+def test_the_command_line_refuses_nonsense(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["infer", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_people_can_read_the_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["infer"]) == 0
+    assert "posterior" in capsys.readouterr().out
+    records = str(ROOT / "examples" / "district-28-21" / "records.csv")
+    levels = ["--levels", "district=block,county=block_group"]
+    assert main(["infer", "data", records, "--scenario", "gvhr-1940", *levels]) == 0
+    assert "unique at 2 levels: 1 persons" in capsys.readouterr().out
+    assert main(["infer", "plan", "--allocation", "paper-2020"]) == 0
+    assert "epsilon" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", ["1", "3", "7", "8", "9", "11", "12"])
+def test_figures_are_drawn_with_their_data(number: str, tmp_path: Path) -> None:
+    assert main(["infer", "figures", "--out", str(tmp_path / "figures"), "--only", number, "--quiet"]) == 0
+    picture = tmp_path / "figures" / f"figure-{int(number):02d}.svg"
+    assert picture.read_text(encoding="utf-8").startswith("<svg")
+    assert picture.stat().st_mode & 0o777 == 0o600
+    assert pl.read_csv(picture.with_suffix(".csv")).height > 5
+
+
+def test_the_paper_has_twelve_figures() -> None:
+    assert list(FIGURES) == [str(number) for number in range(1, 13)]
