@@ -73,7 +73,7 @@ def test_each_solver_has_one_importer(library: str) -> None:
 def test_no_scenario_is_named_in_code_outside_the_command_line() -> None:
     """Convention 3: a new country's tables are a new folder, not new code."""
     for path in MODULES:
-        if path != SRC / "run" / "cli.py":
+        if not (path.parent == SRC / "run" and path.name.endswith("cli.py")):
             text = path.read_text(encoding="utf-8")
             assert not [name for name in known_scenarios() if name in text], path
 

@@ -44,6 +44,13 @@ def test_the_session_of_the_readme(
     assert len([line for line in shown if line.startswith("$")]) == 3
 
 
+def test_the_plan_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    command, _, shown = text.partition("$ glasshouse infer ")[2].partition("```")[0].partition("\n")
+    assert main(["infer", *shlex.split(command)]) == 0
+    assert capsys.readouterr().out == shown
+
+
 def test_the_picture_shows_the_session() -> None:
     assert (ROOT / "docs" / "terminal.svg").read_text(encoding="utf-8") == terminal.draw(terminal.session())
 

@@ -12,7 +12,10 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     identities  do the numbers agree        find_identities, Checker, Finding
     scenario    which tables an office publishes   load, Scenario; the folder scenarios/ is data
     files       real files in and out       records, tables, summary (archives)
-    run         do it at scale              tabulating, checking, cli
+    mechanism   noise and its price         DiscreteGaussian, sum_of, epsilon, Ledger, allocation
+    attack      what can be learnt          infer: noisy counts to beliefs, exactly
+    report      say it                      charts
+    run         do it at scale              tabulating, checking, manifest, cli
 
 Heavy modules are imported when they are used: `from glasshouse.scenario import load`.
 """

@@ -98,6 +98,8 @@ def build_table(
 
     add("total", universe, by[0].groups if by else (), 0)
     cells = frozenset(line.number for line in lines if not line.parts) | frozenset(also)
+    if max(cells) > len(lines) or min(cells) < 1:
+        raise InputError(f"table {name} has lines 1 to {len(lines)}; 'also' names line {max(cells)}")
     tally = any(recode.tally for recode in by)
     return Table(name, level, title, universe, tuple(recode.name for recode in by), tally, tuple(lines), cells)
 

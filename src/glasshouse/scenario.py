@@ -107,10 +107,15 @@ def load(name: str) -> Scenario:
     source = folder / "scenario.toml"
     try:
         return _Parser(folder).scenario(tomllib.loads(source.read_text(encoding="utf-8")))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{source}: not valid TOML: {error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{source}: not valid TOML in UTF-8: {error}") from None
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{source}: cannot read {error.filename} ({error.strerror})") from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # data of the wrong kind deep inside an entry: a list where a word should be, a word where a number should be
+        raise InputError(f"{source}: an entry is of the wrong kind ({error})") from None
 
 
 def spell(pattern: str, table: str, line: int) -> str:
@@ -177,8 +182,11 @@ class _Parser:
             for name, entry in _dict(toml, "table").items()
             for table in self.tables(name, entry, recodes, _dict(toml, "iteration"), catalogue, geography)
         ]
+        _refuse_doubles(tables)
         if not catalogue:
             catalogue = {table.name: Official(table.name, len(table.lines), 0) for table in tables}
+        for pattern in self.patterns:
+            spell(pattern, tables[0].name, 1)
         return Scenario(
             name=self.folder.name,
             title=toml["title"],
@@ -326,6 +334,16 @@ class _Parser:
                 official = catalogue[table.name].lines
                 raise InputError(f"table {table.name} has {len(table.lines)} lines; its catalogue gives it {official}")
             yield table
+
+
+def _refuse_doubles(tables: list[Table]) -> None:
+    """Every published number has a name of its own."""
+    owner: dict[str, str] = {}
+    for table in tables:
+        for line in table.lines:
+            if line.variable in owner:
+                raise InputError(f"variable {line.variable} is of table {owner[line.variable]} and of {table.name}")
+            owner[line.variable] = table.name
 
 
 def _column(word: str) -> tuple[str, int]:

@@ -24,6 +24,7 @@ BATCH_ROWS = 250_000
 _MAX_RATIO = 500  # text of counts compresses 10 to 50 times; the worst gzip can do is about 1,030
 _RATIO_FROM = 64 << 20
 _MAX_LINE = 8 << 20
+_MAX_COMMENTS = 1000
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,13 @@ class Source:
     counted_in: str  # "line" or "row"
     skipped: int = 0  # comment lines before the header
     delimiter: str = ","
+
+    @property
+    def told(self) -> str:
+        """The columns, for a complaint; not the first record of a file without a header."""
+        if any(name.replace(".", "", 1).isdigit() for name in self.columns):
+            return "no header (the first line looks like data)"
+        return ", ".join(self.columns[:20]) + (", ..." if len(self.columns) > 20 else "")
 
     def where(self, number: int) -> str:
         return f"{self.path.name}, {self.counted_in} {number}"
@@ -79,8 +87,17 @@ def open_source(path: Path) -> Source:
         skipped, line = 0, _header_line(path, stream)
         while line.startswith("#"):
             skipped, line = skipped + 1, _header_line(path, stream)
+            if skipped > _MAX_COMMENTS:
+                raise InputError(f"{path.name}: more than {_MAX_COMMENTS:,} comment lines; expected a header and rows")
+    if "\r" in line:
+        raise InputError(
+            f"{path.name}: line ends are single carriage returns; expected line feeds; save it as CSV again"
+        )
     delimiter = max(",|;\t", key=line.count)  # the first of them on a tie: a single column has none
-    names = next(csv.reader([line], delimiter=delimiter), [])
+    try:
+        names = next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise InputError(f"{path.name}: the header cannot be read ({error}); expected names of columns") from None
     if not any(name.strip() for name in names):
         raise InputError(f"{path} is empty; expected a header and rows")
     return Source(path, _distinct(path, [name.strip() for name in names]), "line", skipped, delimiter)
@@ -90,8 +107,7 @@ def need_columns(source: Source, columns: Sequence[str], purpose: str) -> None:
     """Refuse a file that lacks a column, naming those it has."""
     for column in columns:
         if column not in source.columns:
-            found = ", ".join(source.columns[:20]) + (", ..." if len(source.columns) > 20 else "")
-            raise InputError(f"{source.path.name}: column '{column}' is missing ({purpose}); found: {found}")
+            raise InputError(f"{source.path.name}: column '{column}' is missing ({purpose}); found: {source.told}")
 
 
 def _distinct(path: Path, names: Iterable[str]) -> tuple[str, ...]:
@@ -177,17 +193,28 @@ def _parse(source: Source, block: bytes, wanted: Sequence[str], line: int) -> pl
         )
     except (pl.exceptions.PolarsError, UnicodeError):
         frame = None
-    if (
-        frame is None
-        or frame.width != len(source.columns)
-        or frame.height != block.count(b"\n") + (block[-1:] != b"\n")
-    ):
-        raise _ragged(source, block, line)
+    lines = block.count(b"\n") + (block[-1:] != b"\n")
+    whole = frame is not None and frame.width == len(source.columns) and frame.height == lines
+    if frame is None or not whole or _cut_short(source, block, frame):
+        fault = _ragged(source, block, line)
+        if fault is not None:
+            raise fault
+        if frame is None or not whole:
+            raise InputError(
+                f"{source.path.name}, from line {line}: cannot be read as CSV (a quote that is not closed?)"
+            )
     return frame.select(wanted)
 
 
-def _ragged(source: Source, block: bytes, line: int) -> InputError:
-    """Find the line that cannot be read: the slow way, once."""
+def _cut_short(source: Source, block: bytes, frame: pl.DataFrame) -> bool:
+    """May a line have lost its last fields? They would be read as empty, without a word."""
+    if b'"' in block:  # delimiters may stand inside quotes: only lines that end with an empty field are in doubt
+        return frame[source.columns[-1]].null_count() > 0
+    return block.count(source.delimiter.encode()) != frame.height * (len(source.columns) - 1)
+
+
+def _ragged(source: Source, block: bytes, line: int) -> InputError | None:
+    """Find the first line that cannot be read, the slow way; None when each has its fields."""
     expected = len(source.columns)
     try:
         text = block.decode("utf-8")
@@ -195,10 +222,13 @@ def _ragged(source: Source, block: bytes, line: int) -> InputError:
         at = line + block[: error.start].count(b"\n")
         return InputError(f"{source.where(at)}: not UTF-8 text; save the file as UTF-8")
     for number, row in enumerate(io.StringIO(text), start=line):
-        fields = next(csv.reader([row], delimiter=source.delimiter), [])
+        try:
+            fields = next(csv.reader([row], delimiter=source.delimiter), [])
+        except csv.Error as error:
+            return InputError(f"{source.where(number)}: cannot be read ({error})")
         if len(fields) != expected:
             return InputError(f"{source.where(number)}: {len(fields)} fields; expected {expected} as in the header")
-    return InputError(f"{source.path.name}, from line {line}: cannot be read as CSV (a quote that is not closed?)")
+    return None
 
 
 @contextmanager
@@ -214,6 +244,27 @@ def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
     row = 1
     with _parquet(path) as file:
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted)):
-            frame = cast(pl.DataFrame, pl.from_arrow(pa.Table.from_batches([batch])))
+            frame = _plain(path, cast(pl.DataFrame, pl.from_arrow(pa.Table.from_batches([batch]))))
             yield Chunk(frame.select(wanted), row, (row + frame.height - 1) / file.metadata.num_rows)
             row += frame.height
+
+
+def _plain(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns as text, whole numbers or decimals, whatever spelling of them Parquet holds; anything else is refused."""
+    columns = []
+    for column in frame.get_columns():
+        kind = column.dtype
+        if kind.is_integer() or kind == pl.Boolean:
+            columns.append(column.cast(pl.Int64, strict=False))
+        elif kind.is_float() or kind.is_decimal():
+            columns.append(column.cast(pl.Float64))
+        elif kind in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+            columns.append(column.cast(pl.String))
+        elif kind == pl.Binary:
+            try:
+                columns.append(column.cast(pl.String))
+            except pl.exceptions.PolarsError:
+                raise InputError(f"{path.name}: column '{column.name}' holds bytes that are not UTF-8 text") from None
+        else:
+            raise InputError(f"{path.name}: column '{column.name}' holds {kind}; expected text or numbers")
+    return pl.DataFrame(columns)

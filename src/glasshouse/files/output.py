@@ -6,7 +6,7 @@ import gzip
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
@@ -29,16 +29,31 @@ def private_file(path: Path) -> Iterator[BinaryIO]:
     """A file for the owner alone, written beside its name and renamed once it is whole."""
     if path.is_dir():
         raise InputError(f"{path} is a directory; expected the name of a file to write")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mkstemp gives mode 0600
+    with private_folder(path.parent):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mkstemp gives mode 0600
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                yield cast(BinaryIO, stream)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def private_folder(folder: Path) -> Iterator[Path]:
+    """A folder to write into: what is missing of it is made for the owner alone, and removed again on failure."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            yield cast(BinaryIO, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(name, path)
+        yield folder
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        for path in missing:
+            with suppress(OSError):  # not empty: someone else uses it by now
+                path.rmdir()
         raise
 
 
@@ -51,8 +66,10 @@ def row_writer(path: Path) -> Iterator[RowWriter]:
     with private_file(path) as stream:
         if name.endswith(".parquet"):
             parquet = _Parquet(stream)
-            yield parquet
-            parquet.close()
+            try:
+                yield parquet
+            finally:
+                parquet.close()  # before its stream: else it complains when it is collected
         elif name.endswith(".gz"):
             # no name and no time in the header: the bytes depend on the rows alone
             with gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0) as packed:

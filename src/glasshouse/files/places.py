@@ -26,23 +26,26 @@ class PlaceColumns:
 
 
 def place_columns(source: Source, geography: Geography) -> PlaceColumns:
-    """Find the code in a file: its parts in several columns, or a whole code under one of the usual names."""
+    """Find the code in a file: a whole code under one of its usual names, or the finest that the columns make up."""
     actual = {name.lower(): name for name in source.columns}
-    for path in geography.compose:
-        if len(path) > 1 and all(name.lower() in actual for name, _ in path):
-            level = _level_of_length(geography, sum(width for _, width in path))
-            return PlaceColumns(tuple((actual[name.lower()], width) for name, width in path), level)
     for name in _WHOLE:
         if name in actual:
             return PlaceColumns(((actual[name], 0),), None)
-    for level in reversed(geography.levels):
-        if level in actual:
-            return PlaceColumns(((actual[level], 0),), level)
-    found = ", ".join(source.columns[:12])
+    found = [
+        PlaceColumns(
+            tuple((actual[name.lower()], width) for name, width in path),
+            _level_of_length(geography, sum(width for _, width in path)),
+        )
+        for path in geography.compose
+        if len(path) > 1 and all(name.lower() in actual for name, _ in path)
+    ]
+    found += [PlaceColumns(((actual[level], 0),), level) for level in geography.levels if level in actual]
+    if found:
+        return max(found, key=lambda place: geography.levels.index(place.level or ""))  # the first of equals
     parts = " ".join(name for name, _ in geography.compose[0]) if geography.compose else "none"
     raise InputError(
         f"{source.path.name}: no column says which place a row is about; expected '{geography.place}' or 'geoid' "
-        f"(or the columns {parts}); found: {found}"
+        f"(or the columns {parts}); found: {source.told}"
     )
 
 

@@ -90,10 +90,9 @@ def _reading(source: Source, attribute: Attribute, scenario: Scenario) -> Readin
     users = [name for name, attributes in looks.items() if attribute.name in attributes]
     spare = [table.name for table in scenario.tables if table.name not in users]
     remedy = f"; or leave out what needs it: --tables {','.join(spare)}" if spare else ""
-    found = ", ".join(source.columns[:20])
     raise InputError(
         f"{source.path.name}: column '{missing}' is missing; it says '{attribute.name}', which {', '.join(users[:4])}"
-        f"{' and others' if len(users) > 4 else ''} count{remedy}; found: {found}"
+        f"{' and others' if len(users) > 4 else ''} count{remedy}; found: {source.told}"
     )
 
 
@@ -131,7 +130,7 @@ def _positions(source: Source, chunk: Chunk, name: str, codes: list[str]) -> NDA
             [float(code) if values.dtype == pl.Float64 else int(code) for code in codes], dtype=values.dtype
         )
         lowest, highest = int(codes[0]), int(codes[-1])
-        if len(codes) == highest - lowest + 1 and values.dtype == pl.Int64:
+        if values.dtype == pl.Int64 and [int(code) for code in codes] == list(range(lowest, highest + 1)):
             found = (values - lowest).set(
                 ~values.is_between(lowest, highest), None
             )  # the codes count up: no look-up needed

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.archive import Chunk, SafeZip
+from glasshouse.files.output import private_folder
 from glasshouse.scenario import Archive, Official, Scenario, spell
 
 # The header's fields: first position (from 1) and length where widths are fixed, index where they are delimited.
@@ -281,9 +282,12 @@ def write_archive(
 
     A table is published at its own level, and wherever one of its variables is given.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".glasshouse-") as name:  # only its owner may look inside
-        folder = Path(name)
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; expected the name of a file to write")
+    with ExitStack() as stack:
+        stack.enter_context(private_folder(path.parent))
+        # only its owner may look inside
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent, prefix=".glasshouse-")))
         draft = _Draft(folder / "places", scenario, archive)
         draft.spool(places)
         with zipfile.ZipFile(folder / "zip", "w") as target:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.files import summary
@@ -30,7 +31,6 @@ ROWS = {
     "upper": pl.Int64,
     "line": pl.Int64,
 }
-_LOOKS_LIKE_A_VARIABLE = re.compile(r"[A-Z]{1,4}\d{2,}[A-Z]?\d*(_\d+[A-Z]*)?")
 
 
 @dataclass
@@ -41,6 +41,8 @@ class Seen:
     ignored: Counter[str] = field(default_factory=Counter)  # numbers of official tables outside the scenario
     columns: tuple[str, ...] = ()  # of a wide file, neither places nor variables
     cells: int = 0
+    sparse: bool = True  # zeros may have been left out: so it is with long files alone
+    counted_in: str = "line"
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class TableFile:
             yield from self._archived()
             return
         source = open_source(self.path)
+        self.seen.counted_in = source.counted_in
         if "variable" in source.columns:
             yield from self._long(source, watch)
         else:
@@ -81,6 +84,7 @@ class TableFile:
         )
 
     def _archived(self) -> Iterator[pl.DataFrame]:
+        self.seen.sparse = False
         for frame in summary.read_rows(self.path, self.scenario):
             self._note(frame)
             value = pl.col("value")
@@ -99,15 +103,18 @@ class TableFile:
 
     def _long(self, source: Source, watch: Watch) -> Iterator[pl.DataFrame]:
         values = ("lower", "upper") if "lower" in source.columns and "upper" in source.columns else ("value", "value")
+        if values[0] == "lower" and "value" in source.columns:
+            raise InputError(f"{source.path.name}: has 'value' and 'lower', 'upper'; expected one or the other")
         if values[0] not in source.columns:
-            found = ", ".join(source.columns)
-            raise InputError(f"{source.path.name}: column 'value' is missing (or 'lower' and 'upper'); found: {found}")
+            message = f"column 'value' is missing (or 'lower' and 'upper'); found: {source.told}"
+            raise InputError(f"{source.path.name}: {message}")
         place = place_columns(source, self.scenario.geography)
         optional = [name for name in ("level", "table") if name in source.columns]
         wanted = list(dict.fromkeys([*place.names, "variable", *optional, *values]))
         names: dict[str, str | None] = {}
         for chunk in source.chunks(wanted):
-            frame = chunk.frame.with_row_index("line", offset=chunk.first).with_columns(pl.col("line").cast(pl.Int64))
+            frame = chunk.frame.with_row_index("line", offset=chunk.first)
+            frame = frame.with_columns(pl.col("line").cast(pl.Int64), pl.col("variable").cast(pl.String))
             frame = frame.with_columns(read_codes(source, chunk, place))
             self._learn(source, frame, names)
             frame = self._with_level(source, frame, place)
@@ -140,7 +147,7 @@ class TableFile:
             pairs = frame.group_by("variable", "table", maintain_order=True).agg(pl.col("line").first())
             for variable, table, line in pairs.iter_rows():
                 actual = self._official(variable, source.where(line))[0]
-                if table is not None and table.strip() != actual:
+                if table is not None and str(table).strip() != actual:
                     raise InputError(
                         f"{source.where(line)}: variable {variable} is of table {actual}; found table '{table}'"
                     )
@@ -165,33 +172,35 @@ class TableFile:
 
     def _wide(self, source: Source, watch: Watch) -> Iterator[pl.DataFrame]:
         place = place_columns(source, self.scenario.geography)
+        shapes = {_shape(name) for name in self.scenario.official}
         kept: dict[str, str] = {}
+        aside: Counter[str] = Counter()
         unread = []
         for column in source.columns:
             if column in place.names or column == "level":
                 continue
-            known = self.codebook.translate(column) in self.scenario.official
-            if known or _LOOKS_LIKE_A_VARIABLE.fullmatch(column):
+            if _shape(self.codebook.translate(column)) in shapes:  # it looks like a variable, so it must be one
                 name = self._keep(column, f"{source.path.name}, header")
                 if name is not None:
                     kept[column] = name
                 else:
-                    self.seen.ignored[self._official(column, source.path.name)[0]] += 1
+                    aside[self._official(column, source.path.name)[0]] += 1
             else:
                 unread.append(column)
-        self.seen.columns = tuple(unread)
+        self.seen.columns, self.seen.sparse = tuple(unread), False
         if not kept:
-            example, found = self.scenario.tables[0].variables[0], ", ".join(source.columns[:12])
+            example = self.scenario.tables[0].variables[0]
             raise InputError(
                 f"{source.path.name}: no column is a variable of {self.scenario.title}; expected a long file with a "
-                f"column 'variable', or columns such as {example}; found: {found}"
+                f"column 'variable', or columns such as {example} (NHGIS codes need --codebook); found: {source.told}"
             )
         _refuse_two_spellings(source, kept)
         filled: dict[tuple[str, str], bool] = {}
         optional = ["level"] if "level" in source.columns else []
         for chunk in source.chunks([*place.names, *optional, *kept]):
             watch(chunk.done)
-            yield from self._melt(source, _without_second_header(chunk, place), place, kept, filled)
+            self.seen.ignored.update({table: columns * chunk.frame.height for table, columns in aside.items()})
+            yield from self._melt(source, _without_second_header(chunk, place, next(iter(kept))), place, kept, filled)
 
     def _melt(
         self,
@@ -201,11 +210,14 @@ class TableFile:
         kept: dict[str, str],
         filled: dict[tuple[str, str], bool],
     ) -> Iterator[pl.DataFrame]:
-        """The non-zero numbers of some rows of a wide file; a column blank throughout a level is unpublished there."""
+        """The numbers of some rows of a wide file that are not 0, and the first of each place, so that it is not lost.
+
+        A column blank throughout a level is unpublished there.
+        """
         frame = chunk.frame.with_row_index("line", offset=chunk.first).with_columns(pl.col("line").cast(pl.Int64))
         frame = self._with_level(source, frame.with_columns(read_codes(source, chunk, place)), place)
         for (level,), part in frame.group_by("level", maintain_order=True):
-            columns = []
+            columns: list[NDArray[np.int64]] = []
             for column, variable in kept.items():
                 blank = _blank(part[column])
                 whole = bool(blank.all())
@@ -218,8 +230,11 @@ class TableFile:
                 columns.append(np.zeros(part.height, np.int64) if whole else _counts(source, part, column).to_numpy())
             present = [variable for variable in kept.values() if filled[str(level), variable]]
             self.seen.variables.update((str(level), variable) for variable in present)
-            row, column_at = np.nonzero(np.column_stack(columns))
-            value = np.column_stack(columns)[row, column_at]
+            numbers_of = np.column_stack(columns)
+            told = numbers_of != 0
+            told[:, [variable in present for variable in kept.values()].index(True) if present else 0] = True
+            row, column_at = np.nonzero(told)
+            value = numbers_of[row, column_at]
             self.seen.cells += part.height * len(present)
             numbers = pl.Series("lower", value)
             yield pl.DataFrame(
@@ -268,9 +283,10 @@ class TableFile:
     def published(self, assume: str) -> dict[str, tuple[str, ...]]:
         """The variables published at each level, in the order of the tables.
 
-        A table seen at a level is published there with all its leaves; a subtotal only if it was seen itself.
+        A table seen at a level of a file that leaves out zeros is published there with all its leaves; a subtotal, and
+        any line of a wide file or an archive, only if it was seen itself.
         """
-        listed = set() if assume in ("seen", "all") else set(assume.split(","))
+        listed = self._listed(assume)
         if listed - set(self.scenario.by_table):
             raise unknown("table", min(listed - set(self.scenario.by_table)), self.scenario.by_table)
         result: dict[str, tuple[str, ...]] = {}
@@ -279,18 +295,27 @@ class TableFile:
             for table in self.scenario.tables:
                 assumed = table.level == level and (assume == "all" or table.name in listed)
                 here = {line.variable for line in table.lines if (level, line.variable) in self.seen.variables}
-                if here or assumed:
-                    variables += [line.variable for line in table.lines if not line.parts or line.variable in here]
+                leaves = assumed or (bool(here) and self.seen.sparse)
+                variables += [
+                    line.variable for line in table.lines if line.variable in here or (leaves and not line.parts)
+                ]
             if variables:
                 result[level] = tuple(variables)
         return result
 
-    def absent(self) -> tuple[str, ...]:
-        """The tables of the scenario of which no number was seen at their own level."""
+    @staticmethod
+    def _listed(assume: str) -> set[str]:
+        return set() if assume in ("seen", "all") else {name.strip() for name in assume.split(",")}
+
+    def absent(self, assume: str = "seen") -> tuple[str, ...]:
+        """The tables of the scenario of which no number was seen at their own level, and none is assumed."""
+        listed = self._listed(assume)
         return tuple(
             table.name
             for table in self.scenario.tables
-            if not any((table.level, line.variable) in self.seen.variables for line in table.lines)
+            if assume != "all"
+            and table.name not in listed
+            and not any((table.level, line.variable) in self.seen.variables for line in table.lines)
         )
 
 
@@ -314,10 +339,10 @@ class _Builder:
         if twice.any():
             first = rows.filter(twice).sort("level", "geoid", "variable", "line", maintain_order=True)
             level, geoid, variable, line = first.select("level", "geoid", "variable", "line").row(0)
-            again = first["line"][1]
+            again, unit = first["line"][1], self.file.seen.counted_in
             raise InputError(
-                f"{self.file.path.name}, line {again}: {variable} of {level} {geoid} was given before, in line {line}; "
-                "expected each number once"
+                f"{self.file.path.name}, {unit} {again}: {variable} of {level} {geoid} was given before, "
+                f"in {unit} {line}; expected each number once"
             )
         exact = bool((rows["lower"] == rows["upper"]).all())
         places: dict[str, list[str]] = {}
@@ -351,7 +376,10 @@ def _counts(source: Source, frame: pl.DataFrame, column: str, blank: int | None 
     """A column of counts as whole numbers; refuses the first that is none, with its line."""
     given = frame[column]
     if blank is not None:
-        given = given.set(_blank(given), str(blank) if given.dtype == pl.String else blank)
+        unlimited: object = (
+            str(blank) if given.dtype == pl.String else float(blank) if given.dtype.is_float() else blank
+        )
+        given = given.set(_blank(given), unlimited)
     text = given.str.strip_chars() if given.dtype == pl.String else given
     numbers = text.cast(pl.Int64, strict=False)
     bad = numbers.is_null() | (numbers < 0) | (numbers > UNLIMITED)
@@ -370,6 +398,8 @@ def _counts(source: Source, frame: pl.DataFrame, column: str, blank: int | None 
             if column in ("lower", "upper")
             else "; a number that is not exact needs the columns lower and upper instead"
         )
+        if numbers[at] is not None and numbers[at] > UNLIMITED:
+            remedy = f", at most {UNLIMITED:,}"
         where = source.where(int(frame["line"][at]))
         raise InputError(f"{where}: {column}{variable} is {found}; expected a whole number from 0 up{remedy}")
     return numbers
@@ -404,11 +434,16 @@ def _refuse_two_spellings(source: Source, kept: dict[str, str]) -> None:
         seen[variable] = column
 
 
-def _without_second_header(chunk: Chunk, place: PlaceColumns) -> Chunk:
-    """NHGIS writes a second header of descriptions: words where the first code should be."""
-    if chunk.first > 2 or chunk.frame.is_empty() or chunk.frame[place.names[0]].dtype != pl.String:
+def _without_second_header(chunk: Chunk, place: PlaceColumns, variable: str) -> Chunk:
+    """NHGIS writes a second header of descriptions: words where the first code and the first number should be."""
+    if chunk.first > 2 or chunk.frame.is_empty():
         return chunk
-    first = chunk.frame[place.names[0]][0]
-    if first is not None and not any(letter.isdigit() for letter in first):
-        return Chunk(chunk.frame.slice(1), chunk.first + 1, chunk.done)
-    return chunk
+    words = [str(chunk.frame[name][0] or "0") for name in (place.names[0], variable)]
+    if any(letter.isdigit() for letter in words[0]) or words[1].strip().lstrip("-").replace(".", "", 1).isdigit():
+        return chunk
+    return Chunk(chunk.frame.slice(1), chunk.first + 1, chunk.done)
+
+
+def _shape(name: str) -> str:
+    """How a name looks, its digits aside: P0120003 and P0129999 look alike, POP100 does not."""
+    return re.sub(r"\d", "0", name)

@@ -78,6 +78,8 @@ class _Above:
         for finer, counts in release.levels.items():
             self.variables[finer] = counts.variables
             for level in self.coarse:
+                if level in self.geography.mappings and finer != self.geography.place:
+                    continue  # a mapping knows places only
                 areas = sorted({self.geography.code(place, level) for place in counts.places})
                 total = sum_up(counts, areas, self.geography, level)
                 kept = self.sums.setdefault((level, finer), {})

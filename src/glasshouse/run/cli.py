@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, 
 
 DONE, FINDINGS, BAD_INPUT, OUR_BUG, INTERRUPTED = 0, 1, 2, 3, 130
 SHOWN_FINDINGS = 20
+STOPPED = "interrupted; run the same command again to go on"
 
 app = typer.Typer(
     name="glasshouse",
@@ -176,7 +177,7 @@ def check(
     file = open_tables(tables, chosen, codebook)
     with progress("check", shown=not quiet) as watch:
         checked = check_file(file, assume=assume, workers=workers, watch=watch)
-    notes = _notes(file.seen.ignored, file.absent() if assume == "seen" else (), file.seen.columns)
+    notes = _notes(file.seen.ignored, file.absent(assume), file.seen.columns)
     said: dict[str, Any] = {
         "command": "check",
         "scenario": chosen.name,
@@ -186,7 +187,7 @@ def check(
         "numbers": file.seen.cells,
         "identities": dict(sorted(checked.identities.items())),
         "ignored": dict(sorted(file.seen.ignored.items())),
-        "absent": list(file.absent()),
+        "absent": list(file.absent(assume)),
         "notes": notes,
         "findings": [_finding(finding) for finding in checked.findings],
     }
@@ -220,14 +221,15 @@ def _scenario(name: str, tables: str, mapping: list[str]) -> Scenario:
             raise InputError(f"--mapping {entry}: expected LEVEL=FILE")
         codes = read_mapping(Path(path), level, scenario.geography)
         scenario = replace(scenario, geography=scenario.geography.with_mapping(level, codes))
-    return scenario.choose(table for table in tables.split(",")) if tables else scenario
+    return scenario.choose(table.strip() for table in tables.split(",")) if tables else scenario
 
 
 def _inputs(inputs: Mapping[str, Path], scenario: str, mapping: list[str]) -> dict[str, Path]:
     """Every file a result depends on, by role."""
     maps = {f"mapping {level}": Path(path) for level, _, path in (entry.partition("=") for entry in mapping)}
-    own = Path(scenario) / "scenario.toml"
-    return {**inputs, **maps, **({"scenario": own} if own.is_file() else {})}
+    folder = Path(scenario)
+    own = sorted(folder.glob("*.toml")) + sorted(folder.glob("*.csv")) if (folder / "scenario.toml").is_file() else []
+    return {**inputs, **maps, **{f"scenario {path.name}": path for path in own}}
 
 
 def _refuse_no_file(path: Path) -> None:
@@ -271,7 +273,7 @@ def _spoken(finding: Finding) -> list[str]:
 def _finish(said: Mapping[str, Any], as_json: bool, quiet: bool, lines: list[str], *, always: bool = False) -> int:
     """The last word: JSON, or lines for people."""
     if as_json:
-        print(json.dumps(said, ensure_ascii=False))
+        print(json.dumps(said))
     elif always or not quiet:
         print("\n".join(lines))
     return DONE
@@ -282,12 +284,19 @@ def _say(*lines: str) -> None:
         print(line, file=sys.stderr)
 
 
+def _printable(text: str) -> str:
+    """Text in which a stray line end or escape sequence of a file is spelt out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; every ending has its own."""
     given = sys.argv[1:] if arguments is None else arguments
     fail: Callable[..., int] = partial(_fail, as_json="--json" in given)
     try:
         result = app(args=given, prog_name="glasshouse", standalone_mode=False)
+        if result == INTERRUPTED:  # how typer passes on Ctrl-C
+            return fail(STOPPED, INTERRUPTED)
         return result if isinstance(result, int) else DONE
     except typer.Exit as error:
         return error.exit_code
@@ -296,12 +305,14 @@ def main(arguments: list[str] | None = None) -> int:
     except InputError as error:
         return fail(str(error), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
-        return fail("interrupted; run the same command again to go on", INTERRUPTED)
+        return fail(STOPPED, INTERRUPTED)
     except BrokenPipeError:
         return DONE
+    except OSError as error:
+        return fail(f"{error.filename or 'output'}: {error.strerror or error}", BAD_INPUT)
     except Exception as error:  # the last resort: say that it is our fault, without the data an exception may carry
         if "--verbose" in given or "-v" in given:
-            traceback.print_exc()
+            _say(*(line.rstrip() for line in traceback.format_tb(error.__traceback__)))
         at = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(at.filename).name}:{at.lineno}"
         return fail(
@@ -311,9 +322,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _fail(message: str, code: int, *, as_json: bool) -> int:
+    """Say on one line what went wrong."""
+    message = _printable(message)
     _say(f"glasshouse: {message}")
     if as_json:
-        print(json.dumps({"error": message, "exit_code": code}, ensure_ascii=False))
+        print(json.dumps({"error": message, "exit_code": code}))
     return code
 
 

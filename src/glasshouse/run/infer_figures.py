@@ -236,7 +236,6 @@ FIGURES: dict[str, Callable[[], Lines | Tiles]] = {
 
 def draw(out: Path, numbers: Sequence[str], watch: Callable[[float], None]) -> list[Path]:
     """Write the chosen figures and their data."""
-    out.mkdir(mode=0o700, parents=True, exist_ok=True)
     written = []
     for done, number in enumerate(numbers, start=1):
         picture = FIGURES[number]()

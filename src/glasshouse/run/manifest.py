@@ -8,7 +8,7 @@ import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class Manifest:
     started: float = field(default_factory=time.perf_counter)
     started_cpu: float = field(default_factory=time.process_time)
 
+    @cached_property
     def hashes(self) -> dict[str, str]:
         return {role: sha256(path) for role, path in self.inputs.items()}
 
@@ -37,7 +38,7 @@ class Manifest:
         said = {
             "command": self.command,
             "parameters": dict(self.parameters),
-            "inputs": self.hashes(),
+            "inputs": self.hashes,
             "code": code_hash(),
             "format_version": FORMAT_VERSION,
         }
@@ -46,7 +47,13 @@ class Manifest:
     def done(self, out: Path, *, overwrite: bool) -> bool:
         """Is the result there already? Refuses to replace a result of something else unless told to."""
         beside = manifest_path(out)
+        for role, path in self.inputs.items():
+            if out.exists() and out.samefile(path):
+                raise InputError(f"{out} is an input of this command ({role}); name another file to write")
+        if out.is_dir():
+            raise InputError(f"{out} is a directory; expected the name of a file to write")
         if not out.exists() or overwrite:
+            beside.unlink(missing_ok=True)  # it would vouch for a file that is about to change
             return False
         try:
             same = json.loads(beside.read_text(encoding="utf-8")).get("key") == self.key()
@@ -65,9 +72,7 @@ class Manifest:
             "parameters": dict(self.parameters),
             "key": self.key(),
             "format_version": FORMAT_VERSION,
-            "inputs": {
-                role: {"name": self.inputs[role].name, "sha256": value} for role, value in self.hashes().items()
-            },
+            "inputs": {role: {"name": self.inputs[role].name, "sha256": value} for role, value in self.hashes.items()},
             "counts": dict(counts),
             "versions": versions(),
             "code": code_hash(),
@@ -89,7 +94,6 @@ def versions() -> dict[str, str]:
     }
 
 
-@cache
 def sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -104,9 +104,12 @@ def _long_frames(
     whole_units = regroup((frame.with_columns(unit) for frame in file.frames(watch)), "unit", near=near)
     for batch, found in in_order(lambda batch: (batch, _count(plan, batch)), _batches(whole_units), workers):
         done.records += batch.height
+        for level in plan.tabulators:
+            done.first.setdefault(level, found[level][0][0])
         for level in above:
             _add_up(totals[level], *found[level], width=len(plan.tabulators[level].variables))
-        yield _noted(done, _frame(plan, {level: found[level] for level in inside}))
+        if inside:
+            yield _noted(done, _frame(plan, {level: found[level] for level in inside}))
     if not done.records:
         raise InputError(f"{records.name}: a header and no records; nothing to count")
     for level in above:
@@ -118,7 +121,7 @@ def _long_frames(
         if (level, table.name) not in done.tables
     ]
     if missing:
-        yield _noted(done, pl.DataFrame(missing, schema=LONG, orient="row"))
+        yield pl.DataFrame(missing, schema=LONG, orient="row")
 
 
 Found = tuple[list[str], np.ndarray, np.ndarray, np.ndarray]  # places, and for each number its place, column, value
@@ -206,7 +209,6 @@ def _noted(done: Done, frame: pl.DataFrame) -> pl.DataFrame:
     done.cells += frame.height
     for (level,), part in frame.group_by("level", maintain_order=True):
         done.places[str(level)] += part["geoid"].n_unique()
-        done.first.setdefault(str(level), part["geoid"][0])
         done.tables.update((str(level), name) for name in part["table"].unique())
     return frame
 
