@@ -44,6 +44,12 @@ Mode = Annotated[str, typer.Option("--mode", help="exact, or printed: the paper'
 Neighbours = Annotated[
     str, typer.Option("--neighbours", help="add-remove (noise parameter 1/(2 rho)) or change-one (1/rho, production).")
 ]
+Attack = Annotated[
+    str | None,
+    typer.Option(
+        "--attack", help="What the prior is a belief about: characteristics, participation, honesty, attribute."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 AllocationName = Annotated[
     str | None, typer.Option("--allocation", "-a", help="A named budget (paper-2020, pl94-2020) or a TOML file.")
@@ -74,6 +80,7 @@ def posterior(
     noise_sum: NoiseSum = "approx",
     mode: Mode = "exact",
     neighbours: Neighbours = "add-remove",
+    attack: Attack = None,
     as_json: Json = False,
 ) -> int:
     """What the adversary believes after seeing noisy counts."""
@@ -84,28 +91,34 @@ def posterior(
     if level:
         levels = [_level(text, neighbours) for text in level]
         found = hierarchy.posterior(levels, belief_before, known, above=above, noise_sum=noise_sum)
-        return _two(found, as_json)
+        return _two(found, as_json, attack)
     if rho is None or noisy is None:
         raise InputError("--rho and --noisy are needed (or --level for each level)")
     rate = _rate(rho, neighbours)
     if rho2 is None:
         one = onelevel.posterior(rate, belief_before, noisy, known)
-        return _say({"posterior": one.posterior, "ratio": one.ratio}, as_json)
+        return _say({"posterior": one.posterior, "ratio": one.ratio, **_about(attack)}, as_json)
     if others is None or noisy2 is None or noisy_others is None:
         raise InputError("two levels need --others, --noisy2 and --noisy-others")
-    attack = twolevel.TwoLevels(
+    adversary = twolevel.TwoLevels(
         rate, _rate(rho2, neighbours), others, belief_before, known, above, noise_sum=noise_sum, mode=mode
     )
-    return _two(attack.posterior(noisy, noisy2, noisy_others), as_json)
+    return _two(adversary.posterior(noisy, noisy2, noisy_others), as_json, attack)
 
 
 @app.command(epilog="Example:  glasshouse infer risk --rho 0.0992263542 --prior 1/10")
-def risk(rho: Rhos, prior: Prior = "0.5", neighbours: Neighbours = "add-remove", as_json: Json = False) -> int:
+def risk(
+    rho: Rhos,
+    prior: Prior = "0.5",
+    neighbours: Neighbours = "add-remove",
+    attack: Attack = None,
+    as_json: Json = False,
+) -> int:
     """The posterior of the truth, averaged over the noise, and its ratio to the prior (R)."""
     from glasshouse.attack.infer.onelevel import marginal
 
     found = marginal([_rate(one, neighbours) for one in rho], _number(prior, "the prior"))
-    return _say({"posterior": found.posterior, "risk": found.ratio}, as_json)
+    return _say({"posterior": found.posterior, "risk": found.ratio, **_about(attack)}, as_json)
 
 
 @app.command(
@@ -127,6 +140,7 @@ def decide(
     mode: Mode = "exact",
     noise_sum: NoiseSum = "approx",
     neighbours: Neighbours = "add-remove",
+    attack: Attack = None,
     as_json: Json = False,
 ) -> int:
     """How often an adversary who picks the likelier value is right."""
@@ -135,13 +149,13 @@ def decide(
     rate, believed = _rate(rho, neighbours), _number(prior, "the prior")
     if rho2 is None:
         found = onelevel.decide(rate, believed, known, truth=true1)
-        return _say({"probability": found.probability, "threshold": found.threshold}, as_json)
+        return _say({"probability": found.probability, "threshold": found.threshold, **_about(attack)}, as_json)
     if others is None or true2 is None:
         raise InputError("two levels need --others and --true2")
     above = hierarchy.CountPrior.read(x2_prior)
-    attack = twolevel.TwoLevels(rate, _rate(rho2, neighbours), others, believed, known, above, noise_sum, mode)
-    correct = twolevel.correct_decision(attack, true1=true1, true2=true2, ties=ties)
-    return _say({**asdict(correct), "threshold": None, "mode": mode}, as_json)
+    adversary = twolevel.TwoLevels(rate, _rate(rho2, neighbours), others, believed, known, above, noise_sum, mode)
+    correct = twolevel.correct_decision(adversary, true1=true1, true2=true2, ties=ties)
+    return _say({**asdict(correct), "threshold": None, "mode": mode, **_about(attack)}, as_json)
 
 
 @app.command(
@@ -226,12 +240,15 @@ def data(
         float, typer.Option("--threshold", help="Report the share of persons above this posterior.")
     ] = 0.55,
     tables: Annotated[str, typer.Option("--tables", help="Only the attributes these tables look at.")] = "",
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="The file has a row per place and a column per combination.")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """How exposed the persons of a file are: at how many levels each is unique, and what that means."""
     import polars as pl
 
-    from glasshouse.attack.infer.exposure import exposure
+    from glasshouse.attack.infer.exposure import exposure, read_matrix
     from glasshouse.files.records import open_records
     from glasshouse.mechanism import account
     from glasshouse.mechanism.gaussian import rate_of
@@ -242,9 +259,11 @@ def data(
     budget = account.allocation(allocation or "paper-2020")
     pairs = [word.partition("=") for word in levels.split(",") if word] or [(name, "", "") for name in budget.levels]
     rates = {name: rate_of(float(budget.rho(other or name, query)), budget.neighbours) for name, _, other in pairs}
-    file = open_records(records, chosen)
-    people = pl.concat(list(file.frames()))
-    found = exposure(people, sorted(chosen.attributes_used), chosen.geography, rates, _number(prior, "the prior"))
+    if matrix:
+        people, attributes = read_matrix(records, next(iter(rates))), ["cell"]
+    else:
+        people, attributes = pl.concat(list(open_records(records, chosen).frames())), sorted(chosen.attributes_used)
+    found = exposure(people, attributes, chosen.geography, rates, _number(prior, "the prior"))
     said = {
         "persons": found.persons,
         "levels": list(rates),
@@ -253,12 +272,40 @@ def data(
         "share_above": found.share_above(threshold),
     }
     lines = [f"{found.persons:,} persons; levels, finest first: {', '.join(rates)}"]
-    lines += [
-        f"unique at {row.levels} levels: {row.persons:,} persons, posterior {row.posterior:.4f} (ratio {row.ratio:.3f})"
-        for row in found.rows
-    ]
+    for row in found.rows:
+        where = f"unique at {row.levels} level{'s' * (row.levels != 1)}"
+        who = f"{row.persons:,} person{'s' * (row.persons != 1)}"
+        lines.append(f"{where}: {who}, posterior {row.posterior:.4f} (ratio {row.ratio:.3f})")
     lines.append(f"share of persons with a posterior above {threshold:g}: {found.share_above(threshold):.4f}")
     return _say(said, as_json, lines)
+
+
+@app.command(epilog="Example:  glasshouse infer postprocess --rho 0.0992263542 --others 27 --total 10")
+def postprocess(
+    rho: Rho,
+    others: Annotated[int, typer.Option("--others", help="How many other groups make up the level above.")],
+    total: Annotated[int, typer.Option("--total", help="The post-processed count of the level above.")],
+    prior: Prior = "0.5",
+    true2: Annotated[
+        int, typer.Option("--true2", help="The true count of the level above, known to the adversary.")
+    ] = 1,
+    rounding: Annotated[str, typer.Option("--rounding", help="half-even, half-up or half-down.")] = "half-even",
+    neighbours: Neighbours = "add-remove",
+    as_json: Json = False,
+) -> int:
+    """What is left to learn after the counts were made to add up (S6), and the bounds on it."""
+    from glasshouse.attack.infer.postprocess import post_processing
+
+    found = post_processing(
+        _rate(rho, neighbours), _number(prior, "the prior"), others, total, true2=true2, rounding=rounding
+    )
+    said = {
+        "posterior": found.processed.posterior,
+        "risk": found.processed.ratio,
+        "bound": found.x1_and_others.posterior,
+        "claimed_bound": found.x1_alone.posterior,
+    }
+    return _say(said, as_json)
 
 
 @app.command(epilog="Example:  glasshouse infer figures --out figures --only 1,5")
@@ -310,8 +357,21 @@ def _level(text: str, neighbours: str) -> Any:
     return Level(_rate(parts[0], neighbours), *numbers)
 
 
-def _two(found: Any, as_json: bool) -> int:
-    said = {"posterior": found.belief.posterior, "ratio": found.belief.ratio, "x2": [list(pair) for pair in found.top]}
+def _about(attack: str | None) -> dict[str, str]:
+    """What the prior is a belief about, when that was said."""
+    from glasshouse.attack.infer.onelevel import ATTACKS
+    from glasshouse.errors import unknown
+
+    if attack is None:
+        return {}
+    if attack not in ATTACKS:
+        raise unknown("attack", attack, ATTACKS)
+    return {"attack": attack, "belief": ATTACKS[attack]}
+
+
+def _two(found: Any, as_json: bool, attack: str | None) -> int:
+    top = [list(pair) for pair in found.top]
+    said = {"posterior": found.belief.posterior, "ratio": found.belief.ratio, "x2": top, **_about(attack)}
     lines = [f"posterior {found.belief.posterior:.6f}, ratio {found.belief.ratio:.6f}; the count at the top:"]
     lines += [f"    {k:>4}  {mass:.4f}" for k, mass in found.top if mass >= 5e-5]
     return _say(said, as_json, lines)

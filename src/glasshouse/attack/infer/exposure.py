@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
 from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.errors import InputError
+from glasshouse.files.frames import open_source
 from glasshouse.geography import Geography
 
 NATION = "nation"  # everyone: the level above all that the codes tell apart
@@ -42,27 +44,54 @@ class Exposure:
 def exposure(
     people: pl.DataFrame, attributes: Sequence[str], geography: Geography, rates: Mapping[str, float], prior: float
 ) -> Exposure:
-    """Count uniques level by level: `people` has a `geoid` and a column for each attribute; `rates` is finest first."""
+    """Count uniques level by level: `people` has a `geoid`, a column for each attribute and perhaps a `count`.
+
+    `rates` is finest first.
+    """
     if people.is_empty():
         raise InputError("no records; nothing to assess")
     levels = list(rates)
     for level in levels:
         if level != NATION:
             geography.known(level)
-    frame = people.select("geoid", *attributes).with_columns(
-        _area(geography, level).alias(f"area {number}") for number, level in enumerate(levels)
-    )
+    if "count" not in people.columns:
+        people = people.with_columns(pl.lit(1, pl.Int64).alias("count"))
+    frame = people.group_by("geoid", *attributes).agg(pl.col("count").sum()).filter(pl.col("count") > 0)
+    frame = frame.with_columns(_area(geography, level).alias(f"area {number}") for number, level in enumerate(levels))
     alone = pl.lit(value=True)
     depth = pl.lit(0)
     for number in range(len(levels)):
-        alone = alone & (pl.len().over(f"area {number}", *attributes) == 1)
+        alone = alone & (pl.col("count").sum().over(f"area {number}", *attributes) == 1)
         depth = depth + alone.cast(pl.Int32)
-    reached = frame.select(depth.alias("levels")).group_by("levels").len().sort("levels")
+    reached = frame.select(depth.alias("levels"), "count").group_by("levels").agg(pl.col("count").sum()).sort("levels")
     rows = []
     for unique, persons in reached.iter_rows():
         risk = marginal([rates[level] for level in levels[: max(unique, 1)]], prior)
         rows.append(Exposed(unique, persons, risk.posterior, risk.ratio))
-    return Exposure(frame.height, tuple(rows))
+    return Exposure(int(frame["count"].sum()), tuple(rows))
+
+
+def read_matrix(path: Path, place: str) -> pl.DataFrame:
+    """A matrix of counts (a row per place, a column per combination) as cells: geoid, cell, count."""
+    source = open_source(path)
+    cells = []
+    for chunk in source.chunks():
+        codes = chunk.frame[source.columns[0]].cast(pl.String).alias("geoid")
+        if codes.null_count() or codes.is_duplicated().any():
+            raise InputError(f"{path.name}: the first column must name each {place} once")
+        for name in source.columns[1:]:
+            counts = chunk.frame[name].cast(pl.Int64, strict=False)
+            bad = counts.is_null() | (counts < 0)
+            if bad.any():
+                line = chunk.first + int(bad.arg_max() or 0)
+                found = str(chunk.frame[name][line - chunk.first])[:20]
+                raise InputError(
+                    f"{source.where(line)}: column '{name}' is '{found}'; expected a whole number from 0 up"
+                )
+            cells.append(pl.DataFrame([codes, pl.Series("cell", [name] * len(codes)), counts.alias("count")]))
+    if not cells:
+        raise InputError(f"{path.name}: expected a row for each {place} and a column for each combination")
+    return pl.concat(cells)
 
 
 def _area(geography: Geography, level: str) -> pl.Expr:
