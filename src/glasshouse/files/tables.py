@@ -260,10 +260,13 @@ class TableFile:
         geography = self.scenario.geography
         within = [level for level in geography.levels if geography.within_unit(level)]
         coarse: list[pl.DataFrame] = []
+        total = given = 0
 
         def inner() -> Iterator[pl.DataFrame]:
             unit = pl.col("geoid").str.head(geography.lengths[geography.unit]).alias("unit")
-            for frame in self.rows(watch):
+            for frame in self.rows(lambda share: watch(0.5 * share)):
+                nonlocal total
+                total += frame.height
                 inside = pl.col("level").is_in(within)
                 coarse.append(frame.filter(~inside))
                 yield frame.filter(inside).with_columns(unit)
@@ -272,6 +275,8 @@ class TableFile:
         for group in regroup(inner(), "unit", near=near):
             builder = builder or _Builder(self, self.published(assume), within)
             for _, rows in by_key(group, "unit"):
+                given += rows.height
+                watch(0.5 + 0.5 * given / total)
                 yield builder.release(rows)
         above = pl.concat(coarse) if coarse else pl.DataFrame(schema=ROWS)
         if builder is None and above.is_empty():

@@ -24,6 +24,7 @@ from glasshouse.scenario import Archive, Scenario
 from glasshouse.tabulate import Tabulator, compile_tables
 
 BATCH_ROWS = 100_000
+READING = 0.4  # the share of the work, for the progress bar; counting and writing is the rest
 LONG = {"level": pl.String, "geoid": pl.String, "table": pl.String, "variable": pl.String, "value": pl.Int64}
 
 
@@ -101,9 +102,18 @@ def _long_frames(
     totals: dict[str, dict[str, np.ndarray]] = {level: {} for level in above}
     file = open_records(records, plan.scenario)
     unit = pl.col("geoid").str.head(geography.lengths[geography.unit]).alias("unit")
-    whole_units = regroup((frame.with_columns(unit) for frame in file.frames(watch)), "unit", near=near)
+    read = 0
+
+    def reading() -> Iterator[pl.DataFrame]:
+        nonlocal read
+        for frame in file.frames(lambda share: watch(READING * share)):
+            read += frame.height
+            yield frame.with_columns(unit)
+
+    whole_units = regroup(reading(), "unit", near=near)
     for batch, found in in_order(lambda batch: (batch, _count(plan, batch)), _batches(whole_units), workers):
         done.records += batch.height
+        watch(READING + (1 - READING) * done.records / read)
         for level in plan.tabulators:
             done.first.setdefault(level, found[level][0][0])
         for level in above:
