@@ -19,8 +19,9 @@ from glasshouse.files.codebook import Codebook
 from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
 from glasshouse.files.regroup import by_key, regroup
+from glasshouse.files.releases import Builder, Seen, absent
 from glasshouse.records import UNLIMITED
-from glasshouse.release import Counts, Release
+from glasshouse.release import Release
 from glasshouse.scenario import Scenario
 
 ROWS = {
@@ -31,18 +32,6 @@ ROWS = {
     "upper": pl.Int64,
     "line": pl.Int64,
 }
-
-
-@dataclass
-class Seen:
-    """What a table file turned out to hold; complete once all its rows have been read."""
-
-    variables: set[tuple[str, str]] = field(default_factory=set)  # level, variable
-    ignored: Counter[str] = field(default_factory=Counter)  # numbers of official tables outside the scenario
-    columns: tuple[str, ...] = ()  # of a wide file, neither places nor variables
-    cells: int = 0
-    sparse: bool = True  # zeros may have been left out: so it is with long files alone
-    counted_in: str = "line"
 
 
 @dataclass(frozen=True)
@@ -271,9 +260,9 @@ class TableFile:
                 coarse.append(frame.filter(~inside))
                 yield frame.filter(inside).with_columns(unit)
 
-        builder: _Builder | None = None
+        builder: Builder | None = None
         for group in regroup(inner(), "unit", near=near):
-            builder = builder or _Builder(self, self.published(assume), within)
+            builder = builder or Builder(self.path, self.scenario, self.seen, within, assume)
             for _, rows in by_key(group, "unit"):
                 given += rows.height
                 watch(0.5 + 0.5 * given / total)
@@ -283,45 +272,11 @@ class TableFile:
             raise InputError(f"{self.path.name}: no number of a table of {self.scenario.title}; nothing to work on")
         if not above.is_empty():
             levels = [level for level in geography.levels if level not in within]
-            yield _Builder(self, self.published(assume), levels).release(above)
-
-    def published(self, assume: str) -> dict[str, tuple[str, ...]]:
-        """The variables published at each level, in the order of the tables.
-
-        A table seen at a level of a file that leaves out zeros is published there with all its leaves; a subtotal, and
-        any line of a wide file or an archive, only if it was seen itself.
-        """
-        listed = self._listed(assume)
-        if listed - set(self.scenario.by_table):
-            raise unknown("table", min(listed - set(self.scenario.by_table)), self.scenario.by_table)
-        result: dict[str, tuple[str, ...]] = {}
-        for level in self.scenario.geography.levels:
-            variables: list[str] = []
-            for table in self.scenario.tables:
-                assumed = table.level == level and (assume == "all" or table.name in listed)
-                here = {line.variable for line in table.lines if (level, line.variable) in self.seen.variables}
-                leaves = assumed or (bool(here) and self.seen.sparse)
-                variables += [
-                    line.variable for line in table.lines if line.variable in here or (leaves and not line.parts)
-                ]
-            if variables:
-                result[level] = tuple(variables)
-        return result
-
-    @staticmethod
-    def _listed(assume: str) -> set[str]:
-        return set() if assume in ("seen", "all") else {name.strip() for name in assume.split(",")}
+            yield Builder(self.path, self.scenario, self.seen, levels, assume).release(above)
 
     def absent(self, assume: str = "seen") -> tuple[str, ...]:
         """The tables of the scenario of which no number was seen at their own level, and none is assumed."""
-        listed = self._listed(assume)
-        return tuple(
-            table.name
-            for table in self.scenario.tables
-            if assume != "all"
-            and table.name not in listed
-            and not any((table.level, line.variable) in self.seen.variables for line in table.lines)
-        )
+        return absent(self.scenario, self.seen, assume)
 
 
 def open_tables(path: Path, scenario: Scenario, codebook: Path | None = None) -> TableFile:
@@ -329,52 +284,6 @@ def open_tables(path: Path, scenario: Scenario, codebook: Path | None = None) ->
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
     return TableFile(path, scenario, Codebook.read(codebook, scenario) if codebook else Codebook.beside(path, scenario))
-
-
-class _Builder:
-    """Puts the rows of a unit into arrays whose columns are the same for every unit."""
-
-    def __init__(self, file: TableFile, published: dict[str, tuple[str, ...]], levels: list[str]) -> None:
-        self.file, self.geography = file, file.scenario.geography
-        self.published = {level: published[level] for level in levels if level in published}
-        self.column = {level: {name: at for at, name in enumerate(names)} for level, names in self.published.items()}
-
-    def release(self, rows: pl.DataFrame) -> Release:
-        twice = rows.select(pl.struct("level", "geoid", "variable").is_duplicated()).to_series()
-        if twice.any():
-            first = rows.filter(twice).sort("level", "geoid", "variable", "line", maintain_order=True)
-            level, geoid, variable, line = first.select("level", "geoid", "variable", "line").row(0)
-            again, unit = first["line"][1], self.file.seen.counted_in
-            raise InputError(
-                f"{self.file.path.name}, {unit} {again}: {variable} of {level} {geoid} was given before, "
-                f"in {unit} {line}; expected each number once"
-            )
-        exact = bool((rows["lower"] == rows["upper"]).all())
-        places: dict[str, list[str]] = {}
-        for level in sorted(self.published, key=self.geography.levels.index, reverse=True):
-            # an area that only finer rows tell of is there too, with zeros: its numbers must agree with theirs
-            finer = [place for at, many in places.items() if self._contains(level, at) for place in many]
-            here = set(rows.filter(pl.col("level") == level)["geoid"])
-            places[level] = sorted(here.union(self.geography.code(place, level) for place in finer))
-        levels = {level: self._counts(rows, level, places[level], exact) for level in self.published}
-        return Release(self.file.scenario.schema, self.file.scenario.tables, levels)
-
-    def _contains(self, level: str, finer: str) -> bool:
-        lengths = self.geography.lengths
-        return level in lengths and finer in lengths and lengths[level] < lengths[finer]
-
-    def _counts(self, rows: pl.DataFrame, level: str, places: list[str], exact: bool) -> Counts:
-        rows = rows.filter(pl.col("level") == level)
-        row = {place: at for at, place in enumerate(places)}
-        at = np.array([row[geoid] for geoid in rows["geoid"]], np.int64)
-        column = np.array([self.column[level][name] for name in rows["variable"]], np.int64)
-        lower = np.zeros((len(places), len(self.published[level])), np.int64)
-        lower[at, column] = rows["lower"].to_numpy()
-        upper = lower
-        if not exact:
-            upper = np.zeros_like(lower)
-            upper[at, column] = rows["upper"].to_numpy()
-        return Counts(level, tuple(places), self.published[level], lower, upper)
 
 
 def _counts(source: Source, frame: pl.DataFrame, column: str, blank: int | None = None) -> pl.Series:

@@ -1,0 +1,111 @@
+"""What was published, judging by the numbers seen? And how do rows of a unit become its release?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from glasshouse.errors import InputError, unknown
+from glasshouse.release import Counts, Release
+from glasshouse.scenario import Scenario
+
+
+@dataclass
+class Seen:
+    """What a table file turned out to hold; complete once all its rows have been read."""
+
+    variables: set[tuple[str, str]] = field(default_factory=set)  # level, variable
+    ignored: Counter[str] = field(default_factory=Counter)  # numbers of official tables outside the scenario
+    columns: tuple[str, ...] = ()  # of a wide file, neither places nor variables
+    cells: int = 0
+    sparse: bool = True  # zeros may have been left out: so it is with long files alone
+    counted_in: str = "line"
+
+
+def published(scenario: Scenario, seen: Seen, assume: str) -> dict[str, tuple[str, ...]]:
+    """The variables published at each level, in the order of the tables (convention 6).
+
+    A table seen at a level of a file that leaves out zeros is published there with all its leaves; a subtotal, and
+    any line of a wide file or an archive, only if it was seen itself. `assume` adds tables: `all`, or a list.
+    """
+    listed = _listed(assume)
+    if listed - set(scenario.by_table):
+        raise unknown("table", min(listed - set(scenario.by_table)), scenario.by_table)
+    result: dict[str, tuple[str, ...]] = {}
+    for level in scenario.geography.levels:
+        variables: list[str] = []
+        for table in scenario.tables:
+            assumed = table.level == level and (assume == "all" or table.name in listed)
+            here = {line.variable for line in table.lines if (level, line.variable) in seen.variables}
+            leaves = assumed or (bool(here) and seen.sparse)
+            variables += [line.variable for line in table.lines if line.variable in here or (leaves and not line.parts)]
+        if variables:
+            result[level] = tuple(variables)
+    return result
+
+
+def absent(scenario: Scenario, seen: Seen, assume: str) -> tuple[str, ...]:
+    """The tables of which no number was seen at their own level, and none is assumed."""
+    if assume == "all":
+        return ()
+    missing = [t for t in scenario.tables if not any((t.level, line.variable) in seen.variables for line in t.lines)]
+    return tuple(table.name for table in missing if table.name not in _listed(assume))
+
+
+def _listed(assume: str) -> set[str]:
+    return set() if assume in ("seen", "all") else {name.strip() for name in assume.split(",")}
+
+
+class Builder:
+    """Puts the rows of a unit into arrays whose columns are the same for every unit."""
+
+    def __init__(self, path: Path, scenario: Scenario, seen: Seen, levels: Sequence[str], assume: str) -> None:
+        self.path, self.scenario, self.seen = path, scenario, seen
+        everywhere = published(scenario, seen, assume)
+        self.variables = {level: everywhere[level] for level in levels if level in everywhere}
+
+    def release(self, rows: pl.DataFrame) -> Release:
+        """The release of one unit; an area that only finer rows tell of is there too, with zeros."""
+        self._refuse_doubles(rows)
+        geography = self.scenario.geography
+        places: dict[str, list[str]] = {}
+        for level in sorted(self.variables, key=geography.levels.index, reverse=True):
+            finer = [place for at, many in places.items() if self._contains(level, at) for place in many]
+            here = set(rows.filter(pl.col("level") == level)["geoid"])
+            places[level] = sorted(here.union(geography.code(place, level) for place in finer))
+        levels = {level: self._counts(rows, level, places[level]) for level in self.variables}
+        return Release(self.scenario.schema, self.scenario.tables, levels)
+
+    def _refuse_doubles(self, rows: pl.DataFrame) -> None:
+        twice = rows.select(pl.struct("level", "geoid", "variable").is_duplicated()).to_series()
+        if twice.any():
+            first = rows.filter(twice).sort("level", "geoid", "variable", "line", maintain_order=True)
+            level, geoid, variable, line = first.select("level", "geoid", "variable", "line").row(0)
+            unit = self.seen.counted_in
+            raise InputError(
+                f"{self.path.name}, {unit} {first['line'][1]}: {variable} of {level} {geoid} was given before, "
+                f"in {unit} {line}; expected each number once"
+            )
+
+    def _contains(self, level: str, finer: str) -> bool:
+        lengths = self.scenario.geography.lengths
+        return level in lengths and finer in lengths and lengths[level] < lengths[finer]
+
+    def _counts(self, rows: pl.DataFrame, level: str, places: list[str]) -> Counts:
+        rows = rows.filter(pl.col("level") == level)
+        variables = self.variables[level]
+        numbers = {name: at for at, name in enumerate(variables)}
+        row = pl.Series(places, dtype=pl.String).search_sorted(rows["geoid"]).to_numpy()
+        column = rows["variable"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
+        lower = np.zeros((len(places), len(variables)), np.int64)
+        lower[row, column] = rows["lower"].to_numpy()
+        upper = lower
+        if not bool((rows["lower"] == rows["upper"]).all()):
+            upper = lower.copy()
+            upper[row, column] = rows["upper"].to_numpy()
+        return Counts(level, tuple(places), variables, lower, upper)
