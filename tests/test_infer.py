@@ -317,7 +317,8 @@ def test_a_plan_reads_its_total() -> None:
     alone, together = assess(allocation("paper-2020"), "detailed", 0.5)
     assert alone.levels[0].posterior == together.levels[0].posterior == marginal([R1], 0.5).posterior
     assert together.levels[-1].posterior > alone.levels[-1].posterior
-    assert plan(Limit(posterior=1.0), 0.5, ["block"]).levels[0].rho == 100  # anything goes
+    with pytest.raises(InputError, match="never comes to pass this limit; no noise is needed"):
+        plan(Limit(ratio=3), 0.5, ["block"])
 
 
 def test_the_decision_map_is_the_posterior() -> None:

@@ -76,4 +76,4 @@ def test_the_country_of_ones_own_in_the_documentation_loads(tmp_path: Path) -> N
     text = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     (tmp_path / "scenario.toml").write_text(blocks[-1], encoding="utf-8")
-    assert [table.name for table in load(str(tmp_path)).tables] == ["D1"]
+    assert [table.name for table in load(str(tmp_path)).tables] == ["D1", "D1A", "D2"]

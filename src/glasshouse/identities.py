@@ -27,6 +27,7 @@ from glasshouse.schema import Predicate, Schema
 Term = tuple[str, str]  # the level at which a variable was published, and its name
 Source = tuple[str, Table, frozenset[str]]  # a table, the level it was published at, and the variables present
 EQUAL, AT_LEAST, AT_MOST = 0, 1, -1
+TOLD = 8  # parts that a statement names; all of them are in the finding
 _SIGN = {EQUAL: "=", AT_LEAST: ">=", AT_MOST: "<="}
 
 
@@ -118,7 +119,7 @@ class Identities:
         relation = int(self.relation[row])
         identity = f"{total.name} {_SIGN[relation]} {' + '.join(part.name for part in parts)}"
         told = tuple(part for part in parts if part.upper > 0)
-        statement = _statement(total, told, len(parts) - len(told), relation)
+        statement = _statement(total, parts, relation)
         suspects = tuple(self._suspects(lower, upper, broken))
         return Finding(self.level, geoid, statement, identity, (total, *told), suspects, len(broken))
 
@@ -150,18 +151,24 @@ class Identities:
                 yield Suspect(self._cell(int(column), lower, upper), int(lower[column]) + change)
 
 
-def _statement(total: Cell, told: tuple[Cell, ...], zeros: int, relation: int) -> str:
+def _statement(total: Cell, parts: Sequence[Cell], relation: int) -> str:
     """A broken identity in words that can be read aloud."""
+    told, zeros = [part for part in parts if part.upper > 0], [part for part in parts if part.upper == 0]
+    if len(parts) == 1 and relation == EQUAL:
+        return f"{total.name} is {total.spelled} but {parts[0].name} is {parts[0].spelled}; they must be equal"
     if relation == AT_LEAST and len(told) == 1:
         return f"{told[0].name} is {told[0].spelled} but {total.name}, which contains it, is {total.spelled}"
-    if relation == EQUAL and len(told) == 1 and not zeros:
-        return f"{total.name} is {total.spelled} but {told[0].name} is {told[0].spelled}; they must be equal"
     low, high = sum(cell.lower for cell in told), sum(cell.upper for cell in told)
     adds = str(low) if low == high else f"{low} to {high}"
-    listed = ", ".join(f"{cell.name} = {cell.spelled}" for cell in told)
-    parts = " and ".join(text for text in (listed, f"{zeros} zero{'s' * (zeros > 1)}" if zeros else "") if text)
+    listed = [f"{cell.name} = {cell.spelled}" for cell in told[:TOLD]]
+    if len(told) > TOLD:
+        listed.append(f"and {len(told) - TOLD} more up to {told[-1].name}")
+    if len(zeros) == 1:
+        listed.append(f"{zeros[0].name} = 0")
+    elif zeros:
+        listed.append(f"{len(zeros)} zeros ({zeros[0].name} to {zeros[-1].name})")
     what = {EQUAL: "its parts", AT_LEAST: "numbers it contains", AT_MOST: "the numbers it lies within"}[relation]
-    return f"{total.name} is {total.spelled}, but {what} add up to {adds}: {parts}"
+    return f"{total.name} is {total.spelled}, but {what} add up to {adds}: {', '.join(listed)}"
 
 
 def _mend(least: Count, most: Count, sign: NDArray[np.int8], relation: NDArray[np.int8]) -> int | None:

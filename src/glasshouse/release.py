@@ -82,6 +82,8 @@ def build_table(
     def add(label: str, predicate: Predicate, groups: Sequence[Group], depth: int) -> int:
         number = len(lines) + 1
         lines.append(Line(number, variable(number), label, predicate))
+        if groups and not by[depth].tally:
+            _refuse_gap(schema, name, by[depth], predicate, groups)
         parts = []
         for group in groups:
             inside = predicate & schema.where({by[depth].attribute: group.levels})
@@ -102,6 +104,18 @@ def build_table(
         raise InputError(f"table {name} has lines 1 to {len(lines)}; 'also' names line {max(cells)}")
     tally = any(recode.tally for recode in by)
     return Table(name, level, title, universe, tuple(recode.name for recode in by), tally, tuple(lines), cells)
+
+
+def _refuse_gap(schema: Schema, table: str, recode: Recode, inside: Predicate, groups: Sequence[Group]) -> None:
+    """A total is the sum of its parts: every level that it counts must be in one of the groups that divide it."""
+    attribute = schema.attribute(recode.attribute)
+    counted = inside.by_attribute.get(attribute.name, frozenset(range(len(attribute))))
+    missed = counted.difference(*(group.levels for group in groups))
+    if missed:
+        raise InputError(
+            f"table {table}: {attribute.name} {attribute.levels[min(missed)]} is in no group of recode "
+            f"'{recode.name}'; add it to a group, or leave it out of the table's universe"
+        )
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.geography import Geography
@@ -19,6 +19,7 @@ from glasshouse.release import Table, build_table
 from glasshouse.schema import Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
 
 Toml = Mapping[str, Any]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Scenario:
     catalogue: tuple[Official, ...]
     patterns: tuple[str, ...]
     archives: tuple[Archive, ...] = ()
+    unchosen: frozenset[str] = frozenset()  # tables of the scenario that are not used this time
 
     @cached_property
     def by_table(self) -> dict[str, Table]:
@@ -78,7 +80,8 @@ class Scenario:
     def choose(self, tables: Iterable[str]) -> Scenario:
         """The same scenario with only some of its tables."""
         chosen = {self.table(name).name for name in tables}
-        return replace(self, tables=tuple(table for table in self.tables if table.name in chosen))
+        left = self.unchosen.union(table.name for table in self.tables if table.name not in chosen)
+        return replace(self, tables=tuple(table for table in self.tables if table.name in chosen), unchosen=left)
 
     @cached_property
     def attributes_used(self) -> frozenset[str]:
@@ -99,6 +102,10 @@ def load(name: str) -> Scenario:
         folder = Path(str(resources.files("glasshouse") / "scenarios" / name))
     elif (Path(name) / "scenario.toml").is_file():
         folder = Path(name)
+    elif Path(name).name == "scenario.toml" and Path(name).is_file():
+        folder = Path(name).parent
+    elif Path(name).is_dir():
+        raise InputError(f"{name} has no scenario.toml; a scenario is a folder with one")
     else:
         raise InputError(
             f"unknown scenario '{name}'; known: {', '.join(known_scenarios())}; "
@@ -169,10 +176,15 @@ class _Parser:
     def scenario(self, toml: Toml) -> Scenario:
         keys = "title catalogue variable aliases geography archive attribute impossible recode iteration table"
         _only(toml, "the top level", required="title geography attribute table", optional=keys)
-        attributes = tuple(self.attribute(name, entry) for name, entry in _dict(toml, "attribute").items())
+        attributes = tuple(
+            _within(f"attribute {name}", self.attribute, name, entry)
+            for name, entry in _dict(toml, "attribute").items()
+        )
         self.schema = Schema(attributes)
         self.schema = Schema(attributes, tuple(self.impossible(entry) for entry in toml.get("impossible", [])))
-        recodes = {name: self.recode(name, entry) for name, entry in _dict(toml, "recode").items()}
+        recodes = {
+            name: _within(f"recode {name}", self.recode, name, entry) for name, entry in _dict(toml, "recode").items()
+        }
         self.patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
         archives = toml.get("archive", [])
         geography = self.geography(_dict(toml, "geography"))
@@ -180,7 +192,9 @@ class _Parser:
         tables = [
             table
             for name, entry in _dict(toml, "table").items()
-            for table in self.tables(name, entry, recodes, _dict(toml, "iteration"), catalogue, geography)
+            for table in _within(
+                f"table {name}", self.tables, name, entry, recodes, _dict(toml, "iteration"), catalogue, geography
+            )
         ]
         _refuse_doubles(tables)
         if not catalogue:
@@ -233,6 +247,10 @@ class _Parser:
             readings = [Reading(flags, tuple((tuple(str(int(flag in some)) for flag in flags),) for some in chosen))]
         else:
             if "range" in toml:
+                if not (isinstance(toml["range"], list) and [type(end) for end in toml["range"]] == [int, int]):
+                    raise InputError(
+                        f"{where}: range is {toml['range']!r}; expected two whole numbers such as [0, 110]"
+                    )
                 labels = tuple(str(number) for number in range(toml["range"][0], toml["range"][1] + 1))
             else:
                 labels = tuple(_need(toml, where, "levels"))
@@ -257,8 +275,8 @@ class _Parser:
         if isinstance(value, str):
             if value in attribute.levels:
                 return frozenset([attribute.level(value)])
-            if attribute.levels == tuple(str(n) for n in range(len(attribute))):
-                return frozenset(number for group in bins(value, len(attribute) - 1) for number in group)
+            if all(label.isdigit() for label in attribute.levels):
+                return frozenset(level for _, levels in _binned(attribute, value) for level in levels)
             raise unknown(f"level of {attribute.name}", value, attribute.levels)
         if isinstance(value, list):
             return frozenset(attribute.level(label) for label in value)
@@ -277,7 +295,7 @@ class _Parser:
         _only(toml, f"recode {name}", required="attribute", optional="groups bins tally")
         attribute = self.schema.attribute(toml["attribute"])
         if "bins" in toml:
-            groups = [Group(_span(group), frozenset(group)) for group in bins(toml["bins"], len(attribute) - 1)]
+            groups = [Group(label, levels) for label, levels in _binned(attribute, toml["bins"])]
         else:
             groups = [self.group(attribute, entry) for entry in toml.get("groups", list(attribute.levels))]
         return Recode(name, attribute.name, tuple(groups), bool(toml.get("tally", False)))
@@ -304,8 +322,9 @@ class _Parser:
         iterations: Toml,
         catalogue: Mapping[str, Official],
         geography: Geography,
-    ) -> Iterable[Table]:
+    ) -> list[Table]:
         where = f"table {name}"
+        found = []
         _only(toml, where, required="title level by", optional="universe undivided also iterations")
         for recode in toml["by"]:
             if recode not in recodes:
@@ -333,7 +352,25 @@ class _Parser:
             if catalogue and len(table.lines) != catalogue[table.name].lines:
                 official = catalogue[table.name].lines
                 raise InputError(f"table {table.name} has {len(table.lines)} lines; its catalogue gives it {official}")
-            yield table
+            found.append(table)
+        return found
+
+
+def _binned(attribute: Attribute, text: str) -> list[tuple[str, frozenset[int]]]:
+    """Bins of an attribute whose levels are whole numbers: a label and the levels of each."""
+    found = bins(text, int(attribute.levels[-1]))
+    return [(_span(group), frozenset(attribute.level(str(number)) for number in group)) for group in found]
+
+
+def _within(entry: str, make: Callable[..., Made], *arguments: Any) -> Made:
+    """Make something of an entry; a complaint says which entry it was."""
+    try:
+        return make(*arguments)
+    except InputError as error:
+        raise InputError(str(error) if entry in str(error) else f"{entry}: {error}") from None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # data of the wrong kind deep inside: a list where a word should be, a word where a number should be
+        raise InputError(f"{entry}: a value is of the wrong kind ({error})") from None
 
 
 def _refuse_doubles(tables: list[Table]) -> None:

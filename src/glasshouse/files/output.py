@@ -30,7 +30,10 @@ def private_file(path: Path) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise InputError(f"{path} is a directory; expected the name of a file to write")
     with private_folder(path.parent):
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mkstemp gives mode 0600
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mkstemp gives mode 0600
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror})") from None
         try:
             with os.fdopen(handle, "wb") as stream:
                 yield cast(BinaryIO, stream)
@@ -57,12 +60,17 @@ def private_folder(folder: Path) -> Iterator[Path]:
         raise
 
 
+def check_kind(path: Path) -> None:
+    """Refuse a name whose ending we cannot write."""
+    if not path.name.lower().endswith(KINDS):
+        raise InputError(f"{path}: cannot write this kind of file; known: {', '.join(KINDS)}, or an office's .zip")
+
+
 @contextmanager
 def row_writer(path: Path) -> Iterator[RowWriter]:
     """Write rows to CSV, CSV.gz or Parquet, by the extension; the same rows give the same bytes."""
+    check_kind(path)
     name = path.name.lower()
-    if not name.endswith(KINDS):
-        raise InputError(f"{path}: cannot write this kind of file; known: {', '.join(KINDS)}")
     with private_file(path) as stream:
         if name.endswith(".parquet"):
             parquet = _Parquet(stream)

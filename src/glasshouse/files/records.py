@@ -66,6 +66,10 @@ def level_matrix(frame: pl.DataFrame, schema: Schema) -> Codes:
 def open_records(path: Path, scenario: Scenario) -> RecordFile:
     """Look at a record file's header and find every attribute the scenario's tables need."""
     source = open_source(path)
+    if {"variable", "value"} <= set(source.columns):
+        raise InputError(
+            f"{path.name}: has columns 'variable' and 'value': published tables, not records; expected records"
+        )
     geography = scenario.geography
     place = place_columns(source, geography)
     if place.level not in (None, geography.place):

@@ -66,7 +66,8 @@ class TableFile:
         name = self.codebook.translate(variable)
         if name in self.scenario.official:
             return self.scenario.official[name]
-        near = get_close_matches(variable, self.scenario.official, n=1)
+        usual = [line.variable for table in self.scenario.tables for line in table.lines]
+        near = get_close_matches(variable, usual, n=1) or get_close_matches(variable, self.scenario.official, n=1)
         raise InputError(
             f"{where}: '{variable[:40]}' is not an official variable of {self.scenario.title}"
             f"{f'; the nearest is {near[0]}' if near else ''}"
@@ -179,6 +180,13 @@ class TableFile:
         self.seen.columns, self.seen.sparse = tuple(unread), False
         if not kept:
             example = self.scenario.tables[0].variables[0]
+            readings = [
+                reading.columns for attribute in self.scenario.schema.attributes for reading in attribute.readings
+            ]
+            if any(set(columns) <= set(source.columns) for columns in readings):
+                raise InputError(
+                    f"{source.path.name}: looks like records; expected tables (glasshouse tabulate makes them)"
+                )
             raise InputError(
                 f"{source.path.name}: no column is a variable of {self.scenario.title}; expected a long file with a "
                 f"column 'variable', or columns such as {example} (NHGIS codes need --codebook); found: {source.told}"

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
 from glasshouse.errors import InputError, unknown
@@ -46,6 +45,8 @@ def epsilon_tight(rho: float, delta: float) -> float:
     def at(log_excess: float) -> float:
         alpha: float = 1 + 10.0**log_excess
         return alpha * rho + (log(1 / delta) + (alpha - 1) * log(1 - 1 / alpha) - log(alpha)) / (alpha - 1)
+
+    from scipy.optimize import minimize_scalar  # late: a heavy import
 
     best = minimize_scalar(at, bounds=(-8, 12), method="bounded", options={"xatol": 1e-12})
     return max(0.0, min(float(best.fun), epsilon(rho, delta)))
@@ -140,7 +141,10 @@ class Allocation:
     def rho(self, level: str, query: str | None = None) -> Fraction:
         """The exact rho of a level, or of one query at it."""
         if level not in self.levels:
-            raise unknown("level of the allocation", level, self.levels)
+            raise InputError(
+                f"unknown level of the allocation '{level}'; known: {', '.join(self.levels)}; "
+                f"say which it takes the place of, as in --levels {level}={next(iter(self.levels))}"
+            )
         share = self.total * self.levels[level]
         if query is None:
             return share
@@ -166,6 +170,8 @@ def allocation(name: str) -> Allocation:
         path = Path(str(resources.files("glasshouse") / "mechanism" / "budgets" / f"{name}.toml"))
     elif Path(name).is_file():
         path = Path(name)
+    elif name.endswith(".toml"):
+        raise InputError(f"{name}: there is no such file")
     else:
         raise unknown("allocation", name, known_allocations())
     try:

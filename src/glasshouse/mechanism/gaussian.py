@@ -14,7 +14,6 @@ from math import ceil, exp, inf, log, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
 
 from glasshouse.errors import InputError, unknown
 
@@ -160,7 +159,11 @@ def approximation_error(rate: float, count: int) -> float:
 def _trimmed(one: Mass, other: Mass) -> Mass:
     """The convolution of two symmetric distributions, without ends that hold nothing (1e-40 of the probability)."""
     # directly, all terms are positive and relative accuracy is kept in the tails too; the transform keeps the absolute
-    small = len(one) * len(other) <= _DIRECT
-    both = np.convolve(one, other) if small else np.maximum(fftconvolve(one, other), 0.0)
+    if len(one) * len(other) <= _DIRECT:
+        both = np.convolve(one, other)
+    else:
+        from scipy.signal import fftconvolve  # late: a heavy import, and seldom needed
+
+        both = np.maximum(fftconvolve(one, other), 0.0)
     edge = int(np.searchsorted(np.cumsum(both), 1e-40))
     return both[edge : len(both) - edge] if edge else both

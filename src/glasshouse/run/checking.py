@@ -61,7 +61,7 @@ def _stacks(release: Release, geography: Geography) -> Iterator[Stack]:
     for level in reversed(geography.levels):
         if level in release.levels:
             counts = release.levels[level]
-            yield counts, [sum_up(other, counts.places, geography, level) for other in finer]
+            yield counts, _nearest([sum_up(other, counts.places, geography, level) for other in finer])
             finer.append(counts)
 
 
@@ -101,11 +101,24 @@ class _Above:
                 finer.append(Counts(other, counts.places, self.variables[other], lower, upper))
             elif other in release.levels and self._inside(other, level):
                 finer.append(sum_up(release.levels[other], places, self.geography, level))
-        return counts, finer
+        return counts, _nearest(finer)
 
     def _inside(self, finer: str, level: str) -> bool:
         lengths = self.geography.lengths
         return level in lengths and finer in lengths and lengths[finer] > lengths[level]
+
+
+def _nearest(finer: list[Counts]) -> list[Counts]:
+    """Of several finer levels (finest first), each variable at the coarsest that has it: the rest is tied to that."""
+    met: set[str] = set()
+    kept = []
+    for counts in reversed(finer):
+        columns = [at for at, variable in enumerate(counts.variables) if variable not in met]
+        met.update(counts.variables)
+        if columns:
+            names = tuple(counts.variables[at] for at in columns)
+            kept.append(Counts(counts.level, counts.places, names, counts.lower[:, columns], counts.upper[:, columns]))
+    return kept
 
 
 def _rows(counts: Counts, places: list[str]) -> Counts:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -17,17 +18,19 @@ from glasshouse.errors import InputError
 from glasshouse.run.infer_cli import app as infer_app
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
+    from glasshouse.files.tables import TableFile
     from glasshouse.identities import Finding
     from glasshouse.scenario import Scenario
 
 DONE, FINDINGS, BAD_INPUT, OUR_BUG, INTERRUPTED = 0, 1, 2, 3, 130
 SHOWN_FINDINGS = 20
-STOPPED = "interrupted; run the same command again to go on"
+STOPPED = "interrupted; nothing was left behind; the same command starts over"
 
 app = typer.Typer(
     name="glasshouse",
     help="Shows a statistical office what its published tables give away.\n\n"
     "Glasshouse is a tool of defence: use it on your own tables, on synthetic data, or on data already published.",
+    epilog="Example:  glasshouse check tables.csv.gz --scenario sf1-person",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -54,7 +57,7 @@ def _root(
 
 ScenarioName = Annotated[
     str,
-    typer.Option("--scenario", "-s", help="A built-in scenario (sf1-person, pl94) or the path of a scenario folder."),
+    typer.Option("--scenario", "-s", help="A built-in scenario (see glasshouse scenarios) or the path of a folder."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no notes.")]
@@ -72,7 +75,7 @@ Mapping_ = Annotated[
     typer.Option(
         "--mapping",
         metavar="LEVEL=FILE",
-        help="A level that is no prefix of the code: a CSV with the columns place and LEVEL.",
+        help="A level that is no prefix of the code: a CSV with columns named as the place (block) and as LEVEL.",
     ),
 ]
 
@@ -99,7 +102,7 @@ def tabulate(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
-    """Count records into the tables of a scenario, at every level."""
+    """Count records into the tables of a scenario."""
     from glasshouse.run.manifest import Manifest
     from glasshouse.run.progress import progress
     from glasshouse.run.tabulating import archive_for, make_plan, tabulate_file
@@ -109,10 +112,12 @@ def tabulate(
             "--out is missing: say where to write the tables (or ask for --json alone, which writes nothing)"
         )
     chosen = _scenario(scenario, tables, mapping)
+    further = [level.strip() for level in levels.split(",") if level.strip()]
+    for level in chosen.geography.mappings:
+        if level not in further:
+            raise InputError(f"level '{level}' has a mapping and is not counted at; add it to --levels")
     archive = archive_for(out, chosen) if out is not None and out.suffix.lower() == ".zip" else None
-    plan = make_plan(
-        chosen, further=[level for level in levels.split(",") if level], subtotals=subtotals, archive=archive
-    )
+    plan = make_plan(chosen, further=further, subtotals=subtotals, archive=archive)
     _refuse_no_file(records)
     parameters = {
         "scenario": chosen.name,
@@ -167,7 +172,7 @@ def check(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
-    """Do the tables agree with each other, and blocks with tracts? If not: which numbers."""
+    """Can all numbers be true? If not: which few cannot."""
     from glasshouse.files.tables import open_tables
     from glasshouse.run.checking import check_file
     from glasshouse.run.progress import progress
@@ -177,7 +182,7 @@ def check(
     file = open_tables(tables, chosen, codebook)
     with progress("check", shown=not quiet) as watch:
         checked = check_file(file, assume=assume, workers=workers, watch=watch)
-    notes = _notes(file.seen.ignored, file.absent(assume), file.seen.columns)
+    notes = _notes(file, chosen, assume)
     said: dict[str, Any] = {
         "command": "check",
         "scenario": chosen.name,
@@ -197,8 +202,10 @@ def check(
     if not checked.findings:
         rules = sum(checked.identities.values())
         lines = [f"All numbers agree: {file.seen.cells:,} numbers, {rules:,} identities, {places}."]
+        if rules == 0:
+            lines = [f"Nothing to compare: {file.seen.cells:,} numbers, and no identity ties them ({places})."]
     else:
-        lines = [line for finding in checked.findings[:SHOWN_FINDINGS] for line in _spoken(finding)]
+        lines = [line for f in checked.findings[:SHOWN_FINDINGS] for line in _spoken(f, checked.findings)]
         if len(checked.findings) > SHOWN_FINDINGS:
             lines.append(f"... and {len(checked.findings) - SHOWN_FINDINGS:,} more places (all of them with --json)")
         wrong = len(checked.findings)
@@ -206,6 +213,31 @@ def check(
         lines.append(f"{has} numbers that cannot all be true (checked: {places}).")
     _finish(said, as_json, quiet, lines, always=True)
     return FINDINGS if checked.findings else DONE
+
+
+@app.command(epilog="Example:  glasshouse scenarios sf1-person")
+def scenarios(
+    name: Annotated[str | None, typer.Argument(help="A scenario; without one, the built-in ones are listed.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """List scenarios, or the tables and record columns of one."""
+    from glasshouse.scenario import known_scenarios, load
+
+    if name is None:
+        titles = {known: load(known).title for known in known_scenarios()}
+        return _finish(
+            {"scenarios": titles}, as_json, False, [f"{known:<14} {title}" for known, title in titles.items()]
+        )
+    chosen = load(name)
+    place = chosen.geography.place
+    columns = [place, *(column for attribute in chosen.schema.attributes for column in attribute.readings[0].columns)]
+    tables = [{"table": t.name, "level": t.level, "lines": len(t.lines), "title": t.title} for t in chosen.tables]
+    lines = [chosen.title, f"levels: {', '.join(chosen.geography.levels)}", f"record columns: {', '.join(columns)}"]
+    lines += [f"    {t.name:<8} {t.level:<10} {len(t.lines):>4} lines  {t.title}" for t in chosen.tables]
+    said = {"scenario": chosen.name, "title": chosen.title, "levels": list(chosen.geography.levels), "columns": columns}
+    return _finish({**said, "tables": tables}, as_json, False, lines)
 
 
 def _scenario(name: str, tables: str, mapping: list[str]) -> Scenario:
@@ -239,17 +271,46 @@ def _refuse_no_file(path: Path) -> None:
         raise InputError(f"{path} is a directory; expected a file")
 
 
-def _notes(ignored: Mapping[str, int], absent: tuple[str, ...], columns: tuple[str, ...]) -> list[str]:
+def _notes(file: TableFile, scenario: Scenario, assume: str) -> list[str]:
+    """What a reader should know of the numbers that were not used."""
     notes = []
-    if ignored:
-        listed = ", ".join(f"{table} ({number:,})" for table, number in sorted(ignored.items()))
-        notes.append(f"note: numbers of official tables outside the scenario were left aside: {listed}")
-    if absent:
-        what = f"no number of {len(absent)} tables of the scenario, taken as unpublished: {', '.join(absent)}"
-        notes.append(f"warning: {what} (--assume-published says otherwise)")
-    if columns:
+    unchosen = {t: n for t, n in file.seen.ignored.items() if t in scenario.unchosen}
+    outside = {t: n for t, n in file.seen.ignored.items() if t not in unchosen}
+    if unchosen:
+        notes.append(f"note: left aside by --tables: {_families(unchosen)}")
+    if outside:
+        total = sum(outside.values())
+        notes.append(
+            f"note: {total:,} numbers of official tables outside the scenario left aside: {_families(outside)}"
+        )
+    if absent := file.absent(assume):
+        notes.append(
+            f"warning: no number of {_families(absent)}: taken as unpublished (--assume-published says otherwise)"
+        )
+    if columns := file.seen.columns:
         notes.append(f"note: columns not read: {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}")
     return notes
+
+
+def _families(names: Iterable[str]) -> str:
+    """Tables by name, runs of iterations together: P12, P12A-I, PCT12."""
+    runs: list[list[str]] = []
+    for name in sorted(names, key=_natural):
+        if runs and _natural(name)[:2] == _natural(runs[-1][-1])[:2] and _next_letter(runs[-1][-1]) == name:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1][-1]}" for run in runs)
+
+
+def _natural(name: str) -> tuple[str, int, str]:
+    """P9 before P10, P12 before P12A."""
+    match = re.fullmatch(r"(\D*)(\d*)(.*)", name)
+    return (match[1], int(match[2] or 0), match[3]) if match else (name, 0, "")
+
+
+def _next_letter(name: str) -> str:
+    return name[:-1] + chr(ord(name[-1]) + 1)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -262,11 +323,14 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return said
 
 
-def _spoken(finding: Finding) -> list[str]:
+def _spoken(finding: Finding, others: Sequence[Finding]) -> list[str]:
     lines = [f"{finding.level} {finding.geoid}: {finding.statement}"]
     if 0 < len(finding.suspects) <= 3:
         mended = " or ".join(f"{s.cell.variable} were {s.agrees}" for s in finding.suspects)
         lines.append(f"    everything at this place would agree if {mended}")
+    inside = [f for f in others if f is not finding and f.level != finding.level and f.geoid.startswith(finding.geoid)]
+    if inside and any(cell.summed for cell in finding.cells):
+        lines.append(f"    perhaps because of {inside[0].level} {inside[0].geoid}, which lies in it")
     return lines
 
 
@@ -301,7 +365,7 @@ def main(arguments: list[str] | None = None) -> int:
     except typer.Exit as error:
         return error.exit_code
     except typer.TyperException as error:
-        return fail(f"{error.format_message()} (glasshouse --help lists the commands and options)", BAD_INPUT)
+        return fail(f"{error.format_message()} (glasshouse COMMAND --help lists its options)", BAD_INPUT)
     except InputError as error:
         return fail(str(error), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):

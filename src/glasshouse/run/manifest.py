@@ -56,12 +56,14 @@ class Manifest:
             beside.unlink(missing_ok=True)  # it would vouch for a file that is about to change
             return False
         try:
-            same = json.loads(beside.read_text(encoding="utf-8")).get("key") == self.key()
+            told = json.loads(beside.read_text(encoding="utf-8"))
+            same = told.get("key") == self.key() and told.get("output") == sha256(out)
         except (OSError, ValueError, AttributeError):
             same = False
         if not same:
             raise InputError(
-                f"{out} exists and is not the result of this command on these inputs; remove it or add --overwrite"
+                f"{out} exists and is not (or no longer) the result of this command on these inputs; "
+                "remove it or add --overwrite"
             )
         return True
 
@@ -71,6 +73,7 @@ class Manifest:
             "command": self.command,
             "parameters": dict(self.parameters),
             "key": self.key(),
+            "output": sha256(out),
             "format_version": FORMAT_VERSION,
             "inputs": {role: {"name": self.inputs[role].name, "sha256": value} for role, value in self.hashes.items()},
             "counts": dict(counts),

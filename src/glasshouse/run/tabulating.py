@@ -13,7 +13,7 @@ import polars as pl
 
 from glasshouse.errors import InputError
 from glasshouse.files.frames import Watch, unwatched
-from glasshouse.files.output import row_writer
+from glasshouse.files.output import check_kind, row_writer
 from glasshouse.files.records import level_matrix, open_records
 from glasshouse.files.regroup import regroup
 from glasshouse.files.summary import write_archive
@@ -77,6 +77,8 @@ def make_plan(
 
 def tabulate_file(records: Path, plan: Plan, out: Path | None, *, workers: int = 1, watch: Watch = unwatched) -> Done:
     """Count the records of a file into the tables of a plan and write them, if a file is named."""
+    if out is not None and plan.archive is None:
+        check_kind(out)
     done = Done()
     frames = _long_frames(records, plan, done, workers, watch, near=_existing(out.parent) if out else None)
     first = next(frames)  # by now every record has been read and found good: nothing is written before
@@ -235,7 +237,9 @@ def archive_for(out: Path, scenario: Scenario) -> Archive:
     for archive in scenario.archives:
         if out.name.lower().endswith(f"{archive.suffix}.zip") or len(scenario.archives) == 1:
             return archive
-    endings = ", ".join(f"*{archive.suffix}.zip" for archive in scenario.archives) or "none"
+    if not scenario.archives:
+        raise InputError(f"{out}: scenario {scenario.name} has no archive of its own; write .csv, .csv.gz or .parquet")
+    endings = ", ".join(f"*{archive.suffix}.zip" for archive in scenario.archives)
     raise InputError(f"{out}: scenario {scenario.name} writes archives named {endings}")
 
 

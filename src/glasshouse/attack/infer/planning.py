@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 
-from scipy.optimize import brentq
-
 from glasshouse.attack.infer.onelevel import check_prior, marginal
 from glasshouse.errors import InputError
 from glasshouse.mechanism.account import Allocation, epsilon, epsilon_tight, membership_power, membership_power_bound
@@ -37,6 +35,8 @@ class Limit:
     def most(self, prior: float) -> float:
         """The largest tolerable posterior for a prior."""
         most = self.posterior if self.posterior is not None else (self.ratio or 1.0) * prior
+        if most >= 1:
+            raise InputError(f"a prior of {prior:g} never comes to pass this limit; no noise is needed for it")
         if most < prior:
             raise InputError(
                 f"the prior is {prior:g}, already above the tolerable posterior {most:g}; no noise can help"
@@ -87,6 +87,8 @@ def largest_rho(
         return MOST
     if excess(1e-6) > 0:
         return 0.0
+    from scipy.optimize import brentq  # late: a heavy import
+
     return float(brentq(excess, 1e-6, MOST, xtol=1e-12, rtol=1e-12))
 
 
