@@ -10,29 +10,34 @@ from numba import njit
 def gibbs(rate1, rate2, others, prior, x1, x2, y1, draws, seed, forget):  # type: ignore[no-untyped-def]
     """Draw (X1, X2) given one release, known = 0; returns how often X1 was 1.
 
-    `forget` drops the condition k1 <= k2 when X1 is drawn, which is what the printed numbers look like.
+    `forget` drops the condition k1 <= k2 when X1 is drawn, which is what the printed numbers look like. Both full
+    conditionals are tabulated once per release, as a careful author would.
     """
     np.random.seed(seed)
     both = rate2 + rate1 / others
-    reach = int(np.ceil(np.sqrt(40 / both))) + 1
-    weights = np.empty(2 * reach + 2)
-    k1, ones = 0, 0
-    for _ in range(draws):
+    reach = int(np.ceil(np.sqrt(45 / both))) + 2
+    lows = np.empty(2, np.int64)
+    cumulative = np.zeros((2, 4 * reach))
+    for k1 in range(2):
         centre = (rate2 * x2 + rate1 / others * (y1 + k1)) / both
         low = max(k1, int(np.floor(centre)) - reach)
+        lows[k1] = low
+        least = both * (low - centre) ** 2 if low > centre else 0.0
         total = 0.0
-        size = max(int(np.ceil(centre)) + reach, low + reach) - low + 1
-        if size > len(weights):
-            size = len(weights)
-        first = both * (low - centre) ** 2 if low > centre else 0.0
-        for i in range(size):
-            total += np.exp(-both * (low + i - centre) ** 2 + first)
-            weights[i] = total
-        k2 = low + np.searchsorted(weights[:size], np.random.random() * total)
-        log_odds = np.log(prior / (1 - prior)) + rate1 * (2 * x1 - 1)
-        log_odds += rate1 / others * ((y1 - k2) ** 2 - (y1 - k2 + 1) ** 2)
-        possible = k2 >= 1 or forget
-        k1 = 1 if possible and np.random.random() < 1 / (1 + np.exp(-log_odds)) else 0
+        for i in range(4 * reach):
+            total += np.exp(-both * (low + i - centre) ** 2 + least)
+            cumulative[k1, i] = total
+    chances = np.empty((2, 4 * reach))
+    for k1 in range(2):
+        for i in range(4 * reach):
+            k2 = lows[k1] + i
+            log_odds = np.log(prior / (1 - prior)) + rate1 * (2 * x1 - 1)
+            log_odds += rate1 / others * ((y1 - k2) ** 2 - (y1 - k2 + 1) ** 2)
+            chances[k1, i] = 1 / (1 + np.exp(-log_odds)) if k2 >= 1 or forget else 0.0
+    k1, ones = 0, 0
+    for _ in range(draws):
+        i = np.searchsorted(cumulative[k1], np.random.random() * cumulative[k1, -1])
+        k1 = 1 if np.random.random() < chances[k1, i] else 0
         ones += k1
     return ones
 

@@ -1,6 +1,6 @@
 """One point of figure 5, exactly, against the paper's way: 10^6 releases with 10^3 compiled Gibbs draws each.
 
-The peer is run on a sample of releases in the same process and scaled up, since the whole would take most of an hour.
+The peer is run on a sample of releases in the same process and scaled up to all of them.
 """
 
 from __future__ import annotations

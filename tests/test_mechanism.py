@@ -83,10 +83,46 @@ def test_the_approximation_of_sums_and_its_error() -> None:
     assert approximation_error(3.0, 5) > approximation_error(1.0, 5)
 
 
-def test_wide_sums_use_a_transform() -> None:
-    wide = sum_of(1e-6, 27)
-    assert wide.masses.sum() == pytest.approx(1, abs=1e-9)
-    assert float(np.square(wide.values, dtype=np.float64) @ wide.masses) == pytest.approx(27 * 5e5, rel=1e-6)
+@pytest.mark.parametrize(
+    ("rate", "count"), [(1e-6, 27), (1e-4, 27), (0.1, 100_000), (0.2, 5), (3.0, 5), (50.0, 27), (100.0, 27)]
+)
+def test_sums_of_noise_have_the_right_mass_and_variance(rate: float, count: int) -> None:
+    sums = sum_of(rate, count)
+    values = sums.window(1e-25)
+    masses = np.exp(sums.log_mass(values))
+    assert masses.sum() == pytest.approx(1, abs=1e-11)
+    spread = float(np.square(values.astype(np.float64)) @ masses)
+    assert spread == pytest.approx(count * DiscreteGaussian(rate).variance, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rate", "count", "noise"),
+    [(100.0, 27, 1), (50.0, 27, 2), (50.0, 4, 9), (3.0, 5, 40), (0.2, 5, 40), (1e-4, 27, 3700)],
+)
+def test_sums_of_noise_are_exact_far_out(rate: float, count: int, noise: int) -> None:
+    """Against the definition in 60 digits, where masses are as small as exp(-1000): no tail is cut off."""
+    with mpmath.workdps(60):
+        if rate < 0.01:  # too wide to list; by Poisson summation it is a discrete Gaussian of its own
+            expected = -mpmath.mpf(rate) / count * noise**2 - mpmath.log(
+                mpmath.jtheta(3, 0, mpmath.exp(-mpmath.mpf(rate) / count))
+            )
+        else:
+            reach = noise + 6
+            one = {n: mpmath.exp(-mpmath.mpf(rate) * n * n) for n in range(-reach, reach + 1)}
+            total = dict(one)
+            for _ in range(count - 1):
+                grown: dict[int, mpmath.mpf] = {}
+                for a, p in total.items():
+                    if abs(a) <= reach:
+                        for b in range(-reach, reach + 1):
+                            if abs(a + b) <= reach:
+                                grown[a + b] = grown.get(a + b, mpmath.mpf(0)) + p * one.get(
+                                    b, mpmath.exp(-mpmath.mpf(rate) * b * b)
+                                )
+                total = grown
+            expected = mpmath.log(total[noise]) - count * mpmath.log(mpmath.jtheta(3, 0, mpmath.exp(-mpmath.mpf(rate))))
+    found = float(sum_of(rate, count).log_mass(np.array([noise]))[0])
+    assert abs(found - expected) < 1e-9 * max(1, abs(expected))
 
 
 @pytest.mark.parametrize("rate", [0.05, 1.0])
@@ -184,7 +220,10 @@ def test_a_production_budget_spends_all_of_itself(name: str) -> None:
         (lambda: epsilon(1, 0), "delta is 0"),
         (lambda: membership_power(1, 1), "significance level is 1"),
         (lambda: rate_of(1, "siblings"), "unknown neighbour relation 'siblings'; known: add-remove, change-one"),
-        (lambda: DiscreteGaussian(0), "expected at least 1e-9"),
+        (lambda: DiscreteGaussian(0), "wider than any count; expected more rho"),
+        (lambda: sum_of(1.0, 5000), "exact sums are offered for up to 2,000 groups"),
+        (lambda: fraction("0,1", "rho"), "rho is '0,1'"),
+        (lambda: fraction("1e400", "rho"), "rho is '1e400'"),
         (lambda: sum_of(1, 3, "roughly"), "unknown sum of noise 'roughly'"),
         (lambda: Ledger(Fraction(1)).spend("x", Fraction(-1)), "cannot spend -1"),
     ],

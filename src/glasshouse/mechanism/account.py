@@ -22,9 +22,11 @@ from glasshouse.mechanism.gaussian import check_rho
 def fraction(text: str, what: str) -> Fraction:
     """Read an exact number: a decimal or a fraction."""
     try:
-        return Fraction(text.replace(",", "").strip())
-    except (ValueError, ZeroDivisionError):
+        number = Fraction(text.strip())
+        float(number)  # too large for a double is too large for a budget
+    except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(f"{what} is '{text}'; expected a decimal or a fraction such as 0.1 or 165/4099") from None
+    return number
 
 
 def epsilon(rho: float, delta: float) -> float:

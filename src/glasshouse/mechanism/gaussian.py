@@ -21,7 +21,9 @@ Mass = NDArray[np.float64]
 
 # How many counts of one table a neighbouring data set may differ in: the squared distance between their histograms.
 NEIGHBOURS = {"add-remove": 1, "change-one": 2}
-_DIRECT = 40_000_000  # multiplications up to which sums of noise are convolved without a Fourier transform
+MAX_EXACT = 2_000  # counts in an exact sum of noise, where it differs from one discrete Gaussian
+MAX_WINDOW = 20_000_000
+_FAR = 1e-300  # tails are summed from here
 
 
 def rate_of(rho: float, neighbours: str = "add-remove") -> float:
@@ -47,8 +49,8 @@ class DiscreteGaussian:
     rate: float
 
     def __post_init__(self) -> None:
-        if not 1e-9 <= self.rate < inf:
-            raise InputError(f"noise with rate {self.rate:g} cannot be computed with; expected at least 1e-9")
+        if not 1e-15 <= self.rate < inf:
+            raise InputError(f"noise with rho {self.rate:g} is wider than any count; expected more rho")
 
     @cached_property
     def log_total(self) -> float:
@@ -76,6 +78,10 @@ class DiscreteGaussian:
     def window(self, tail: float = 1e-18) -> NDArray[np.int64]:
         """The noise values that matter."""
         radius = self.radius(tail)
+        if radius > MAX_WINDOW:
+            raise InputError(
+                f"rho {self.rate:g} spreads the noise over {2 * radius:,} values; nothing is learnt from it"
+            )
         return np.arange(-radius, radius + 1)
 
     def at_least(self, bound: float) -> float:
@@ -84,15 +90,15 @@ class DiscreteGaussian:
 
     def survival(self, bounds: NDArray[np.float64] | NDArray[np.int64]) -> Mass:
         """The probability that the noise is at least each of the bounds."""
-        values = self.window()
-        first = np.clip(np.ceil(bounds), values[0], values[-1] + 1).astype(np.int64) - values[0]
+        radius = self.radius(_FAR)
+        first = np.clip(np.ceil(bounds), -radius, radius + 1).astype(np.int64) + radius
         tails: Mass = self._from[first]
         return tails
 
     @cached_property
     def _from(self) -> Mass:
         """The probability of each window value or a larger one, added up from the small end."""
-        mass = self.mass(self.window())
+        mass = self.mass(self.window(_FAR))
         return np.append(np.cumsum(mass[::-1])[::-1], 0.0)
 
     @cached_property
@@ -104,66 +110,79 @@ class DiscreteGaussian:
 
 @dataclass(frozen=True)
 class NoiseSum:
-    """The noise of a sum of counts: probabilities of the values around 0, and a formula for those too far to matter."""
+    """The noise of a sum of d counts: P[n] = exp(-rate n^2 / d + factor[n mod d]), for every n.
 
-    masses: Mass
-    beyond: DiscreteGaussian
+    Moving d units, one in each count, multiplies all terms of the sum alike, so what is left besides the Gaussian is
+    periodic. No table of masses is needed, and no tail is cut off.
+    """
 
-    @property
-    def values(self) -> NDArray[np.int64]:
-        radius = len(self.masses) // 2
-        return np.arange(-radius, radius + 1)
+    rate: float  # of the sum: that of one count over d
+    factor: Mass  # one number where the sum is, to double precision, itself a discrete Gaussian
 
-    @cached_property
-    def _logs(self) -> Mass:
-        with np.errstate(divide="ignore"):
-            return np.log(self.masses)
+    def log_mass(self, noise: NDArray[np.int64], *, instead_of: int = 0) -> Mass:
+        """The logarithm of the probability of a noise value, plus rate * instead_of^2.
 
-    def log_mass(self, noise: NDArray[np.int64]) -> Mass:
-        """The logarithm of the probability of a noise value."""
-        radius = len(self.masses) // 2
-        index = np.clip(np.asarray(noise) + radius, 0, len(self.masses) - 1)
-        return np.where(np.abs(noise) <= radius, self._logs[index], self.beyond.log_mass(noise))
+        Differences of huge squares are taken in whole numbers: with `instead_of` near the values, nothing cancels.
+        """
+        values = np.asarray(noise, np.int64)
+        squares = (values - instead_of).astype(np.float64) * (values + instead_of).astype(np.float64)
+        return self.factor[values % len(self.factor)] - self.rate * squares
+
+    def window(self, tail: float = 1e-18) -> NDArray[np.int64]:
+        """The noise values that matter; the tails of a sum are no heavier than those of the Gaussian part."""
+        return DiscreteGaussian(self.rate).window(tail)
 
 
 @lru_cache(maxsize=64)
 def sum_of(rate: float, count: int, kind: str = "exact") -> NoiseSum:
     """The noise of a sum of `count` independent counts, at least one.
 
-    `exact` convolves; `approx` is the single discrete Gaussian with `count` times the variance (paper 001, eq. 3.7).
-    Exact sums are cut off where 1e-40 of the probability is left; further out the approximation stands in.
+    `approx` is the single discrete Gaussian with `count` times the variance (paper 001, eq. 3.7). `exact` is the true
+    sum. By Poisson summation the two differ by a factor of at most 1 + 2 d exp(-pi^2 (d - 1) / (d rate)); where that is
+    1 in double precision they are the same.
     """
-    wide = DiscreteGaussian(rate / count)
-    if kind == "approx":
-        return NoiseSum(wide.mass(wide.window()), wide)
-    if kind != "exact":
+    if kind not in ("exact", "approx"):
         raise unknown("sum of noise", kind, ("exact", "approx"))
-    one = DiscreteGaussian(rate)
-    power, result, left = one.mass(one.window(1e-40)), np.ones(1), count
-    while left:  # by squaring
+    wide = DiscreteGaussian(rate / count)
+    same = 2 * count * exp(-(pi**2) * (count - 1) / (count * rate)) < 1e-17
+    if kind == "approx" or count == 1 or same:
+        return NoiseSum(wide.rate, np.array([-wide.log_total]))
+    if count > MAX_EXACT:
+        raise InputError(
+            f"exact sums are offered for up to {MAX_EXACT:,} groups at rho {rate:g}; use the approximation (approx)"
+        )
+    one = np.array([-DiscreteGaussian(rate).log_total])
+    power, result, left = one, None, count
+    while left:  # by doubling
         if left & 1:
-            result = _trimmed(result, power)
+            result = power if result is None else _added(rate, result, power)
         left >>= 1
         if left:
-            power = _trimmed(power, power)
-    return NoiseSum(result, wide)
+            power = _added(rate, power, power)
+    assert result is not None
+    return NoiseSum(wide.rate, result)
+
+
+def _added(rate: float, one: Mass, other: Mass) -> Mass:
+    """The periodic factor of the sum of two sums of j and k counts.
+
+    a^2 / j + (n - a)^2 / k = n^2 / (j + k) + (a - a0)^2 (1 / j + 1 / k) with a0 = n j / (j + k): so for each n in a
+    period, sum over a near a0. The factors themselves fall by up to rate (j + k) / 4, hence the width.
+    """
+    j, k = len(one), len(other)
+    narrow = rate * (1 / j + 1 / k)
+    reach = ceil(sqrt((60 + rate * (j + k) / 4) / narrow)) + 1
+    n = np.arange(j + k)
+    centre = n * j / (j + k)
+    a = np.floor(centre).astype(np.int64)[:, None] + np.arange(-reach, reach + 2)[None, :]
+    terms = one[a % j] + other[(n[:, None] - a) % k] - narrow * np.square(a - centre[:, None])
+    top = terms.max(axis=1)
+    factor: Mass = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
+    return factor
 
 
 def approximation_error(rate: float, count: int) -> float:
     """The total variation distance between the exact sum of noise and its approximation by one discrete Gaussian."""
-    exact, approx = sum_of(rate, count), sum_of(rate, count, "approx")
-    values = max(exact.values, approx.values, key=len)
-    return float(0.5 * np.abs(np.exp(exact.log_mass(values)) - np.exp(approx.log_mass(values))).sum())
-
-
-def _trimmed(one: Mass, other: Mass) -> Mass:
-    """The convolution of two symmetric distributions, without ends that hold nothing (1e-40 of the probability)."""
-    # directly, all terms are positive and relative accuracy is kept in the tails too; the transform keeps the absolute
-    if len(one) * len(other) <= _DIRECT:
-        both = np.convolve(one, other)
-    else:
-        from scipy.signal import fftconvolve  # late: a heavy import, and seldom needed
-
-        both = np.maximum(fftconvolve(one, other), 0.0)
-    edge = int(np.searchsorted(np.cumsum(both), 1e-40))
-    return both[edge : len(both) - edge] if edge else both
+    values = sum_of(rate, count, "approx").window(1e-30)
+    exact, approx = (np.exp(sum_of(rate, count, kind).log_mass(values)) for kind in ("exact", "approx"))
+    return float(0.5 * np.abs(exact - approx).sum())

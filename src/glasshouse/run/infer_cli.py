@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +9,19 @@ from typing import Annotated, Any
 import typer
 
 from glasshouse.errors import InputError
+from glasshouse.run.infer_words import (
+    about,
+    belief_in_truth,
+    check_words,
+    only_with_rho2,
+    plan_lines,
+    read_level,
+    read_number,
+    read_rate,
+    say,
+    say_posterior,
+    spelled,
+)
 
 app = typer.Typer(
     name="infer",
@@ -80,30 +91,37 @@ def posterior(
     noise_sum: NoiseSum = "approx",
     mode: Mode = "exact",
     neighbours: Neighbours = "add-remove",
+    true1: Annotated[int | None, typer.Option("--true1", help="The true count: adds how much belief it gets.")] = None,
     attack: Attack = None,
     as_json: Json = False,
 ) -> int:
     """What the adversary believes after seeing noisy counts."""
     from glasshouse.attack.infer import hierarchy, onelevel, twolevel
 
+    check_words(mode=mode, noise_sum=noise_sum)
+
     above = hierarchy.CountPrior.read(x2_prior)
-    belief_before = _number(prior, "the prior")
+    belief_before = read_number(prior, "the prior")
     if level:
-        levels = [_level(text, neighbours) for text in level]
+        levels = [read_level(text, neighbours) for text in level]
         found = hierarchy.posterior(levels, belief_before, known, above=above, noise_sum=noise_sum)
-        return _two(found, as_json, attack)
+        return say_posterior(found, as_json, {**belief_in_truth(found.belief.posterior, true1, known), **about(attack)})
     if rho is None or noisy is None:
         raise InputError("--rho and --noisy are needed (or --level for each level)")
-    rate = _rate(rho, neighbours)
+    rate = read_rate(rho, neighbours)
     if rho2 is None:
         one = onelevel.posterior(rate, belief_before, noisy, known)
-        return _say({"posterior": one.posterior, "ratio": one.ratio, **_about(attack)}, as_json)
+        only_with_rho2(others=others, noisy2=noisy2, noisy_others=noisy_others)
+        more = {**belief_in_truth(one.posterior, true1, known), **about(attack)}
+        line = f"posterior {one.posterior:.6g}: {one.ratio:.4g} times the prior {belief_before:g}"
+        return say({"posterior": one.posterior, "ratio": one.ratio, **more}, as_json, [line, *spelled(more)])
     if others is None or noisy2 is None or noisy_others is None:
         raise InputError("two levels need --others, --noisy2 and --noisy-others")
     adversary = twolevel.TwoLevels(
-        rate, _rate(rho2, neighbours), others, belief_before, known, above, noise_sum=noise_sum, mode=mode
+        rate, read_rate(rho2, neighbours), others, belief_before, known, above, noise_sum=noise_sum, mode=mode
     )
-    return _two(adversary.posterior(noisy, noisy2, noisy_others), as_json, attack)
+    found = adversary.posterior(noisy, noisy2, noisy_others)
+    return say_posterior(found, as_json, {**belief_in_truth(found.belief.posterior, true1, known), **about(attack)})
 
 
 @app.command(epilog="Example:  glasshouse infer risk --rho 0.0992263542 --prior 1/10")
@@ -117,8 +135,13 @@ def risk(
     """The posterior of the truth, averaged over the noise, and its ratio to the prior (R)."""
     from glasshouse.attack.infer.onelevel import marginal
 
-    found = marginal([_rate(one, neighbours) for one in rho], _number(prior, "the prior"))
-    return _say({"posterior": found.posterior, "risk": found.ratio, **_about(attack)}, as_json)
+    found = marginal([read_rate(one, neighbours) for one in rho], read_number(prior, "the prior"))
+    line = (
+        f"on average over the noise the truth is believed with {found.posterior:.6g}: {found.ratio:.4g} times the prior"
+    )
+    return say(
+        {"posterior": found.posterior, "risk": found.ratio, **about(attack)}, as_json, [line, *spelled(about(attack))]
+    )
 
 
 @app.command(
@@ -146,16 +169,26 @@ def decide(
     """How often an adversary who picks the likelier value is right."""
     from glasshouse.attack.infer import hierarchy, onelevel, twolevel
 
-    rate, believed = _rate(rho, neighbours), _number(prior, "the prior")
+    check_words(mode=mode, noise_sum=noise_sum, ties=ties)
+    rate, believed = read_rate(rho, neighbours), read_number(prior, "the prior")
     if rho2 is None:
-        found = onelevel.decide(rate, believed, known, truth=true1)
-        return _say({"probability": found.probability, "threshold": found.threshold, **_about(attack)}, as_json)
+        only_with_rho2(others=others, true2=true2)
+        found = onelevel.decide(rate, believed, known, truth=true1, ties=ties)
+        lines = [f"right with probability {found.probability:.6g}"]
+        if found.threshold is not None:
+            lines[0] += f"; {known + 1} is picked from a noisy count of {found.threshold} on"
+        said = {"probability": found.probability, "threshold": found.threshold, **about(attack)}
+        return say(said, as_json, [*lines, *spelled(about(attack))])
     if others is None or true2 is None:
         raise InputError("two levels need --others and --true2")
     above = hierarchy.CountPrior.read(x2_prior)
-    adversary = twolevel.TwoLevels(rate, _rate(rho2, neighbours), others, believed, known, above, noise_sum, mode)
+    adversary = twolevel.TwoLevels(rate, read_rate(rho2, neighbours), others, believed, known, above, noise_sum, mode)
     correct = twolevel.correct_decision(adversary, true1=true1, true2=true2, ties=ties)
-    return _say({**asdict(correct), "threshold": None, "mode": mode, **_about(attack)}, as_json)
+    lines = [
+        f"right with probability {correct.probability:.6g} ({mode} posterior); the level above corrects "
+        f"{correct.gained:.4%} of the decisions and spoils {correct.lost:.4%}; ties {correct.ties:.4%}"
+    ]
+    return say({**asdict(correct), "mode": mode, **about(attack)}, as_json, [*lines, *spelled(about(attack))])
 
 
 @app.command(
@@ -164,61 +197,90 @@ def decide(
 )
 def plan(
     posterior: Annotated[
-        float | None, typer.Option("--posterior", help="The largest tolerable average posterior.")
+        str | None, typer.Option("--posterior", help="The largest tolerable average posterior.")
     ] = None,
     ratio: Annotated[
-        float | None, typer.Option("--ratio", help="The largest tolerable ratio of posterior to prior.")
+        str | None, typer.Option("--ratio", help="The largest tolerable ratio of posterior to prior.")
     ] = None,
     prior: Annotated[
         list[str], typer.Option("--prior", "-p", help="A belief beforehand; repeat it for several adversaries.")
     ] = ["0.5"],  # noqa: B006  # typer copies it
-    levels: Annotated[str, typer.Option("--levels", help="The levels that get noise, finest first.")] = "block",
+    levels: Annotated[str, typer.Option("--levels", help="Levels that get noise, finest first; default: block.")] = "",
     unique: Annotated[
         bool, typer.Option("--unique", help="Against a target known to be unique at every level.")
     ] = False,
     allocation: AllocationName = None,
     query: Query = "detailed",
     delta: Annotated[float, typer.Option("--delta", help="For the reading as epsilon.")] = 1e-10,
-    neighbours: Neighbours = "add-remove",
+    neighbours: Annotated[
+        str | None, typer.Option("--neighbours", help="add-remove (default) or change-one; an allocation says its own.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Which rho keeps the risk tolerable; or, for a given budget, what the risk is."""
     from glasshouse.attack.infer import planning
     from glasshouse.mechanism import account
 
-    priors = [_number(text, "the prior") for text in prior]
+    priors = [read_number(text, "the prior") for text in prior]
+    names = [name.strip() for name in levels.split(",") if name.strip()]
+    budget = account.allocation(allocation) if allocation is not None else None
+    if budget is not None and neighbours is not None:
+        raise InputError(f"allocation {budget.name} is for {budget.neighbours} neighbours; leave out --neighbours")
     if posterior is None and ratio is None:
-        if allocation is None:
+        if budget is None:
             raise InputError("say a limit (--posterior or --ratio), or a budget (--allocation)")
-        budget = account.allocation(allocation)
-        plans = [planning.assess(budget, query, p, delta=delta) for p in priors]
-        said: dict[str, Any] = {
+        plans = [planning.assess(budget, query, p, names, delta=delta) for p in priors]
+        read: dict[str, Any] = {
             "allocation": budget.name,
             "query": query,
             "neighbours": budget.neighbours,
             "plans": [{"alone": asdict(alone), "unique": asdict(together)} for alone, together in plans],
         }
-        lines = [
-            line
-            for pair in plans
-            for kind, one in zip(("alone", "unique"), pair, strict=True)
-            for line in _table(one, kind)
-        ]
-        return _say(said, as_json, lines)
-    limit = planning.Limit(posterior, ratio)
-    names = [name for name in levels.split(",") if name]
-    shares = None
-    if allocation is not None:
-        budget = account.allocation(allocation)
-        shares = {level: float(value) for level, value in budget.rhos(query).items()}
-        names, neighbours = list(shares), budget.neighbours
-    found = [
-        planning.plan(limit, p, names, unique=unique, shares=shares, delta=delta, neighbours=neighbours) for p in priors
-    ]
-    lines = [line for one in found for line in _table(one, "unique" if unique else "alone")]
-    return _say(
-        {"limit": asdict(limit), "neighbours": neighbours, "plans": [asdict(one) for one in found]}, as_json, lines
+        lines = [f"{budget.title}: query {query}, of a total rho of {float(budget.total):g}"]
+        for pair in plans:
+            for kind, one in zip(("alone", "unique"), pair, strict=True):
+                lines += plan_lines(one, kind)
+        return say(read, as_json, lines)
+    limit = planning.Limit(
+        None if posterior is None else read_number(posterior, "the largest tolerable posterior"),
+        None if ratio is None else read_number(ratio, "the largest tolerable ratio"),
     )
+    shares = None
+    if budget is not None:
+        if not unique:
+            raise InputError("a limit with an allocation divides rho as the allocation does: add --unique")
+        shares = {level: float(value) for level, value in budget.rhos(query).items()}
+        names, neighbours = names or list(shares), budget.neighbours
+    relation = neighbours or "add-remove"
+    found = [
+        planning.plan(limit, p, names or ["block"], unique=unique, shares=shares, delta=delta, neighbours=relation)
+        for p in priors
+    ]
+    lines = [line for one in found for line in plan_lines(one, "unique" if unique else "alone")]
+    return say(
+        {"limit": asdict(limit), "neighbours": relation, "plans": [asdict(one) for one in found]}, as_json, lines
+    )
+
+
+@app.command(epilog="Example:  glasshouse infer noise --rho 0.0992263542 --others 27")
+def noise(
+    rho: Rho,
+    others: Annotated[int, typer.Option("--others", help="How many counts are added up.")] = 1,
+    neighbours: Neighbours = "add-remove",
+    as_json: Json = False,
+) -> int:
+    """How much noise rho buys, and the error of approximating its sums (3.7)."""
+    from glasshouse.mechanism.gaussian import DiscreteGaussian, approximation_error
+
+    rate = read_rate(rho, neighbours)
+    variance = DiscreteGaussian(rate).variance
+    said = {
+        "standard_deviation": variance**0.5,
+        "variance": variance,
+        "others": others,
+        "approximation_error": approximation_error(rate, others),
+    }
+    return say(said, as_json)
 
 
 @app.command(
@@ -243,6 +305,8 @@ def data(
     matrix: Annotated[
         bool, typer.Option("--matrix", help="The file has a row per place and a column per combination.")
     ] = False,
+    sample: Annotated[int, typer.Option("--sample", min=0, help="Report on so many persons only; 0: all.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Which sample.")] = 0,
     as_json: Json = False,
 ) -> int:
     """How exposed the persons of a file are: at how many levels each is unique, and what that means."""
@@ -263,11 +327,14 @@ def data(
         people, attributes = read_matrix(records, next(iter(rates))), ["cell"]
     else:
         people, attributes = pl.concat(list(open_records(records, chosen).frames())), sorted(chosen.attributes_used)
-    found = exposure(people, attributes, chosen.geography, rates, _number(prior, "the prior"))
+    found = exposure(
+        people, attributes, chosen.geography, rates, read_number(prior, "the prior"), sample=sample, seed=seed
+    )
     said = {
         "persons": found.persons,
         "levels": list(rates),
         "exposed": [asdict(row) for row in found.rows],
+        "unique_up_to": dict(zip(rates, found.unique_up_to(len(rates)), strict=True)),
         "threshold": threshold,
         "share_above": found.share_above(threshold),
     }
@@ -277,7 +344,7 @@ def data(
         who = f"{row.persons:,} person{'s' * (row.persons != 1)}"
         lines.append(f"{where}: {who}, posterior {row.posterior:.4f} (ratio {row.ratio:.3f})")
     lines.append(f"share of persons with a posterior above {threshold:g}: {found.share_above(threshold):.4f}")
-    return _say(said, as_json, lines)
+    return say(said, as_json, lines)
 
 
 @app.command(epilog="Example:  glasshouse infer postprocess --rho 0.0992263542 --others 27 --total 10")
@@ -297,7 +364,7 @@ def postprocess(
     from glasshouse.attack.infer.postprocess import post_processing
 
     found = post_processing(
-        _rate(rho, neighbours), _number(prior, "the prior"), others, total, true2=true2, rounding=rounding
+        read_rate(rho, neighbours), read_number(prior, "the prior"), others, total, true2=true2, rounding=rounding
     )
     said = {
         "posterior": found.processed.posterior,
@@ -305,7 +372,7 @@ def postprocess(
         "bound": found.x1_and_others.posterior,
         "claimed_bound": found.x1_alone.posterior,
     }
-    return _say(said, as_json)
+    return say(said, as_json)
 
 
 @app.command(epilog="Example:  glasshouse infer figures --out figures --only 1,5")
@@ -327,74 +394,4 @@ def figures(
         raise InputError(f"unknown figure '{bad}'; known: {', '.join(FIGURES)}")
     with progress("figures", shown=not quiet) as watch:
         written = draw(out, numbers or list(FIGURES), watch)
-    return _say({"written": [str(path) for path in written]}, as_json, [str(path) for path in written])
-
-
-def _number(text: str, what: str) -> float:
-    from glasshouse.mechanism.account import fraction
-
-    return float(fraction(text, what))
-
-
-def _rate(rho: str, neighbours: str) -> float:
-    from glasshouse.mechanism.gaussian import rate_of
-
-    return rate_of(_number(rho, "rho"), neighbours)
-
-
-def _level(text: str, neighbours: str) -> Any:
-    from glasshouse.attack.infer.hierarchy import Level
-
-    parts = text.split(":")
-    try:
-        numbers = [int(part) for part in parts[1:]]
-    except ValueError:
-        numbers = []
-    if len(numbers) not in (1, 3):
-        raise InputError(
-            f"--level {text}: expected RHO:NOISY or RHO:NOISY:OTHERS:NOISY_OTHERS, whole numbers but for rho"
-        )
-    return Level(_rate(parts[0], neighbours), *numbers)
-
-
-def _about(attack: str | None) -> dict[str, str]:
-    """What the prior is a belief about, when that was said."""
-    from glasshouse.attack.infer.onelevel import ATTACKS
-    from glasshouse.errors import unknown
-
-    if attack is None:
-        return {}
-    if attack not in ATTACKS:
-        raise unknown("attack", attack, ATTACKS)
-    return {"attack": attack, "belief": ATTACKS[attack]}
-
-
-def _two(found: Any, as_json: bool, attack: str | None) -> int:
-    top = [list(pair) for pair in found.top]
-    said = {"posterior": found.belief.posterior, "ratio": found.belief.ratio, "x2": top, **_about(attack)}
-    lines = [f"posterior {found.belief.posterior:.6f}, ratio {found.belief.ratio:.6f}; the count at the top:"]
-    lines += [f"    {k:>4}  {mass:.4f}" for k, mass in found.top if mass >= 5e-5]
-    return _say(said, as_json, lines)
-
-
-def _table(one: Any, kind: str) -> list[str]:
-    heading = {"alone": "each level on its own", "unique": "a target unique from the finest level up to each"}[kind]
-    lines = [f"prior {one.prior:g}, {heading}:"]
-    for row in one.levels:
-        noise = "no noise needed" if row.standard_deviation is None else f"noise sd {row.standard_deviation:.3f}"
-        lines.append(
-            f"    {row.level:<14} rho {row.rho:.6f}  {noise}  posterior {row.posterior:.4f}  ratio {row.ratio:.3f}"
-        )
-    lines.append(
-        f"    total rho {one.total:.6f}: epsilon {one.epsilon:.4f} (tighter {one.epsilon_tight:.4f}); "
-        f"membership test at significance 0.01: power {one.power:.4f}, at most {one.power_bound:.4f}"
-    )
-    return lines
-
-
-def _say(said: Mapping[str, Any], as_json: bool, lines: list[str] | None = None) -> int:
-    if as_json:
-        print(json.dumps(said))
-    else:
-        print("\n".join(lines if lines is not None else [f"{key} {value}" for key, value in said.items()]))
-    return 0
+    return say({"written": [str(path) for path in written]}, as_json, [str(path) for path in written])

@@ -1,7 +1,8 @@
 """Who is how exposed? For a file of records, at how many levels each person is the only one of their kind.
 
 The averaged risk of one noisy count does not depend on the count (S1.1), so every person has the risk of the finest
-level. A person known to be unique further up is exposed to every noisy count up to there (S1.3).
+level. A person known to be unique further up is exposed to every noisy count up to there (S1.3). Here uniqueness is in
+all the attributes given; S1.3's adversary knows all but one of them: leave that one out to answer their question.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from glasshouse.attack.infer.onelevel import marginal
@@ -37,12 +39,23 @@ class Exposure:
     persons: int
     rows: tuple[Exposed, ...]
 
+    def unique_up_to(self, levels: int) -> list[int]:
+        """How many persons are unique at the first level, at the first two, and so on."""
+        return [sum(row.persons for row in self.rows if row.levels >= level) for level in range(1, levels + 1)]
+
     def share_above(self, threshold: float) -> float:
         return sum(row.persons for row in self.rows if row.posterior > threshold) / self.persons
 
 
 def exposure(
-    people: pl.DataFrame, attributes: Sequence[str], geography: Geography, rates: Mapping[str, float], prior: float
+    people: pl.DataFrame,
+    attributes: Sequence[str],
+    geography: Geography,
+    rates: Mapping[str, float],
+    prior: float,
+    *,
+    sample: int = 0,
+    seed: int = 0,
 ) -> Exposure:
     """Count uniques level by level: `people` has a `geoid`, a column for each attribute and perhaps a `count`.
 
@@ -63,12 +76,24 @@ def exposure(
     for number in range(len(levels)):
         alone = alone & (pl.col("count").sum().over(f"area {number}", *attributes) == 1)
         depth = depth + alone.cast(pl.Int32)
-    reached = frame.select(depth.alias("levels"), "count").group_by("levels").agg(pl.col("count").sum()).sort("levels")
+    frame = frame.select(depth.alias("levels"), "count", "geoid", *attributes)
+    if sample:
+        frame = _sampled(frame.sort("geoid", *attributes), sample, seed)
+    reached = frame.group_by("levels").agg(pl.col("count").sum()).sort("levels")
     rows = []
     for unique, persons in reached.iter_rows():
         risk = marginal([rates[level] for level in levels[: max(unique, 1)]], prior)
         rows.append(Exposed(unique, persons, risk.posterior, risk.ratio))
     return Exposure(int(frame["count"].sum()), tuple(rows))
+
+
+def _sampled(cells: pl.DataFrame, size: int, seed: int) -> pl.DataFrame:
+    """Some persons drawn without replacement; uniqueness is judged among all."""
+    counts = cells["count"].to_numpy()
+    if size > counts.sum():
+        raise InputError(f"a sample of {size:,} of {counts.sum():,} persons; expected at most all of them")
+    drawn = np.random.default_rng(seed).multivariate_hypergeometric(counts, size, method="marginals")
+    return cells.with_columns(pl.Series("count", drawn)).filter(pl.col("count") > 0)
 
 
 def read_matrix(path: Path, place: str) -> pl.DataFrame:

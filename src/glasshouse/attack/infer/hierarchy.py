@@ -26,6 +26,7 @@ from glasshouse.errors import InputError
 from glasshouse.mechanism.gaussian import Mass, check_rho, sum_of
 
 Counts = NDArray[np.int64]
+MOST = 50_000_000  # terms that are added up at once
 
 
 @dataclass(frozen=True)
@@ -36,9 +37,10 @@ class CountPrior:
     normalised for each k.
     """
 
-    weights: tuple[float, ...] | None = None
+    weights: tuple[float, ...] | None = None  # from `first` on
     top: int | None = None
     name: str = "uniform"
+    first: int = 0
 
     @staticmethod
     def read(text: str) -> CountPrior:
@@ -46,9 +48,12 @@ class CountPrior:
         kind, _, value = text.partition(":")
         try:
             if kind == "uniform":
-                return CountPrior(top=int(value), name=text) if value else CountPrior()
+                top = whole(int(value), "the largest count of a uniform prior", least=0) if value else None
+                return CountPrior(top=top, name=text)
             if kind == "point":
-                return CountPrior(weights=(0.0,) * int(value) + (1.0,), name=text)
+                return CountPrior(
+                    weights=(1.0,), first=whole(int(value), "the count of a point prior", least=0), name=text
+                )
             return CountPrior(weights=tuple(float(word) for word in text.split(",")), name=text).checked()
         except ValueError:
             raise InputError(
@@ -60,8 +65,8 @@ class CountPrior:
             raise InputError("the weights of a prior must be 0 or more, and not all 0")
         return self
 
-    def window(self, level: Level, following: Level, below: Counts) -> Counts:
-        """The counts one level up that can matter, given those below.
+    def window(self, level: Level, following: Level, below: Counts, implied: Sequence[int] = ()) -> Counts:
+        """The counts one level up that can matter, given those below; `implied` are counts that levels above suggest.
 
         Where neither the prior nor the other groups end them, the two likelihoods multiply to a Gaussian around a
         centre, with rate `both`; what lies further than exp(-90) from its best possible value is left out.
@@ -70,7 +75,8 @@ class CountPrior:
             return np.unique(below)
         low, high = int(below.min()), int(below.max())
         if self.weights is not None:
-            return np.arange(low, max(low, len(self.weights) - 1) + 1)
+            counts = self.first + np.flatnonzero(self.weights)
+            return counts[counts >= low] if (counts >= low).any() else np.array([low])
         other = level.rate / level.others
         both = following.rate + other
         if both == 0 and self.top is None:
@@ -78,13 +84,19 @@ class CountPrior:
         if both == 0:
             return np.arange(low, max(low, self.top or 0) + 1)
         centres = [(following.rate * following.noisy + other * (level.noisy_others + k)) / both for k in (low, high)]
+        centres += [(following.rate * k + other * (level.noisy_others + low)) / both for k in implied] + list(implied)
         reach = sqrt(90 / both) + 2
         last = max(high, *centres) + reach
         first = min(centres) - reach
         if self.top is not None:
             last, first = min(last, self.top), min(first, self.top - reach)
         start = max(low, floor(first))
-        return np.arange(start, max(start, ceil(last)) + 1)
+        end = max(start, ceil(last))
+        if (end - start + 1) * len(below) > MOST:
+            raise InputError(
+                f"{end - start + 1:,} counts one level up would have to be looked at; the noisy counts conflict"
+            )
+        return np.arange(start, end + 1)
 
     def log_weight(self, below: Counts, above: Counts) -> Mass:
         """The logarithm of the weight of each count `above` given each count `below` (columns given rows)."""
@@ -92,9 +104,9 @@ class CountPrior:
         possible = grid >= below[:, None]
         if self.weights is not None:
             table = np.array(self.weights)
-            index = np.clip(grid, 0, len(table) - 1)
-            weight = np.where((grid < len(table)) & (grid >= 0), table[index], 0.0)
-            inside = np.array([table[max(k, 0) :].sum() for k in below.tolist()])
+            index = np.clip(grid - self.first, 0, len(table) - 1)
+            weight = np.where((grid - self.first < len(table)) & (grid >= self.first), table[index], 0.0)
+            inside = np.array([table[max(k - self.first, 0) :].sum() for k in below.tolist()])
         elif self.top is not None:
             weight = (grid <= self.top).astype(np.float64)
             inside = np.maximum(self.top - below + 1, 0).astype(np.float64)
@@ -124,6 +136,7 @@ class Posterior:
 
     belief: Belief
     top: tuple[tuple[int, float], ...]
+    joint: tuple[tuple[int, int, float], ...] = ()  # (count of the target's group, count at the top, probability)
 
 
 def posterior(
@@ -142,33 +155,57 @@ def posterior(
             raise InputError(
                 f"level {number + 1} has no other groups, so their noisy sum must be 0, not {level.noisy_others}"
             )
-        next_counts = above.window(level, following, counts)
+        next_counts = above.window(level, following, counts, _implied(levels[number + 1 :]))
         difference = next_counts[None, :] - counts[:, None]
         step = _others(level, difference, noise_sum) + above.log_weight(counts, next_counts)
         message = logsumexp(message[:, :, None] + step[None, :, :], axis=1) + _seen(following, next_counts)[None, :]
         counts = next_counts
+    if levels[-1].others:
+        raise InputError("the last level has no level above it: leave out its other groups")
     totals = logsumexp(message, axis=1)
     if not np.isfinite(totals).any():
         raise InputError(f"no count fits: the prior '{above.name}' rules out what the noisy counts allow")
     log_odds = float(logit(prior) + totals[1] - totals[0])
     believed = belief(log_odds, prior)
-    joint = logsumexp(message + np.log([[1 - prior], [prior]]), axis=0)
+    joint = message + np.log([[1 - prior], [prior]])
     masses = np.exp(joint - joint.max())  # first the largest: logarithms of absurd releases are huge
     masses /= masses.sum()
-    kept = [(int(k), float(mass)) for k, mass in zip(counts, masses, strict=True) if mass > 1e-15]
-    return Posterior(believed, tuple(kept))
+    kept = [(int(k), float(mass)) for k, mass in zip(counts, masses.sum(axis=0), strict=True) if mass > 1e-15]
+    pairs = [
+        (known + has, int(k), float(masses[has, at]))
+        for has in (0, 1)
+        for at, k in enumerate(counts)
+        if masses[has, at] > 1e-15
+    ]
+    return Posterior(believed, tuple(kept), tuple(pairs))
+
+
+def _implied(above: Sequence[Level]) -> list[int]:
+    """What levels further up suggest for the count at the first of them: their noisy counts less the other groups'."""
+    implied, others = [], 0
+    for level, following in pairwise(above):
+        others += level.noisy_others
+        implied.append(following.noisy - others)
+    return implied
 
 
 def _seen(level: Level, counts: Counts) -> Mass:
-    """The logarithm of the likelihood of a level's noisy count, up to a constant."""
-    return -check_rho(level.rate) * np.square(float(whole(level.noisy, "the noisy count")) - counts.astype(np.float64))
+    """The logarithm of the likelihood of a level's noisy count, up to a constant.
+
+    Squares are taken relative to that of the first count, in whole numbers: huge ones would cancel badly.
+    """
+    noisy, first = whole(level.noisy, "the noisy count"), int(counts[0])
+    return (
+        -check_rho(level.rate) * (counts - first).astype(np.float64) * (counts + (first - 2 * noisy)).astype(np.float64)
+    )
 
 
 def _others(level: Level, difference: Counts, noise_sum: str) -> Mass:
-    """The logarithm of the likelihood of the other groups' noisy sum, given their true sum."""
+    """The logarithm of the likelihood of the other groups' noisy sum, given their true sum, up to a constant."""
     if whole(level.others, "the number of other groups", least=0) == 0:
         return np.where(difference == 0, 0.0, -inf)
     noisy = whole(level.noisy_others, "the noisy sum of the other groups")
     if level.rate == 0:
         return np.zeros(difference.shape)
-    return sum_of(level.rate, level.others, noise_sum).log_mass(noisy - difference)
+    reference = noisy - int(difference[0, 0])
+    return sum_of(level.rate, level.others, noise_sum).log_mass(noisy - difference, instead_of=reference)

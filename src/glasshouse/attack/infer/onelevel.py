@@ -13,13 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp, floor, inf, log, log1p, pi
+from math import ceil, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
-from glasshouse.errors import InputError
+from glasshouse.errors import InputError, unknown
 from glasshouse.mechanism.gaussian import DiscreteGaussian, check_rho
+
+Complex = NDArray[np.complex128]
 
 # Attacks that are the same in mathematics; what changes is what the prior is a belief about (paper 001, S1.2).
 ATTACKS = {
@@ -28,6 +31,10 @@ ATTACKS = {
     "honesty": "the target reported the correct information",
     "attribute": "the target's one unknown attribute has its true value",
 }
+
+
+TIE = 1e-12  # log odds this close to 0 are a tie: no adversary who computes with doubles could tell
+TIES = {"strict": 0.0, "half": 0.5, "one": 1.0}  # how often a tie goes to known + 1
 
 
 @dataclass(frozen=True)
@@ -102,12 +109,12 @@ def marginal(rates: Sequence[float], prior: float) -> Belief:
     rates = [rate for rate in (check_rho(rate) for rate in rates) if rate > 0]
     if not rates:
         return Belief(prior, 1.0)
-    if len(rates) == 1:
+    if len(rates) == 1 and rates[0] > 1e-8:
         noise = DiscreteGaussian(rates[0])
         values = noise.window()
-        log_odds = logit(prior) + rates[0] * (2 * values + 1)
-        ratio = float(noise.mass(values) @ [_ratio(value, prior) for value in log_odds])
-        return Belief(prior * ratio, ratio)
+        evidence = rates[0] * (2 * values.astype(np.float64) + 1)
+        ratio = float(np.sum(noise.mass(values) * _ratios(logit(prior) + evidence, prior)))
+        return Belief(min(prior * ratio, 1.0), min(ratio, 1 / prior))
     average = _logistic_mean(logit(prior), rates)
     return Belief(average, average / prior)
 
@@ -115,39 +122,77 @@ def marginal(rates: Sequence[float], prior: float) -> Belief:
 def _logistic_mean(start: float, rates: Sequence[float]) -> float:
     """E logistic(T) for T = start + sum of rate_i (2 n_i + 1), n_i the noise at level i: exact, by one integral.
 
-    logistic(t) = 1/2 + integral over w > 0 of sin(w t) / sinh(pi w), so the mean needs only the characteristic function
-    of T, which is a product over the levels. The integrand dies off as exp(-pi w); panels of Gauss-Legendre nodes
-    follow its oscillation. Absolute accuracy is that of doubles.
+    Along any line Re s = c between 0 and 1, logistic(t) is the integral of exp(s t) / sin(pi s) (a Mellin-Barnes
+    integral), so the mean needs only E exp(s T), a product over the levels. Small means keep their relative accuracy
+    with c near 1. Where the rates are so large that exp(s T) spans too many orders, c = 0 (the principal value) is
+    used instead: logistic(t) = 1/2 + integral of sin(w t) / sinh(pi w) over w > 0.
     """
-    noises = [DiscreteGaussian(rate) for rate in rates]
-    furthest = abs(start) + sum(noise.rate * (2 * noise.radius() + 1) for noise in noises)
-    end = 13.0  # exp(-13 pi) < 2e-18
+    if start > 0:  # 1 - logistic(t) = logistic(-t): work from the small side, where T is mirrored
+        return 1 - _small_mean(-start, rates, -1)
+    return _small_mean(start, rates, 1)
+
+
+def _small_mean(start: float, rates: Sequence[float], way: int) -> float:
+    """E logistic(start + way * sum of rate_i (2 n_i + 1)), for start at most 0."""
+    total = sum(rates)
+    furthest = abs(start) + total + sum(14 * sqrt(rate) + 2 * rate for rate in rates)
+    end = 13.0  # the integrand falls as exp(-pi w), and exp(-13 pi) < 2e-18
     panels = 8 + int(end * furthest / pi)
     nodes, weights = np.polynomial.legendre.leggauss(20)
     edges = np.linspace(0, end, panels + 1)
     w = (edges[:-1, None] + (nodes[None, :] + 1) * (end / panels / 2)).ravel()
-    phase = np.exp(1j * w * (start + sum(rates)))
-    for noise in noises:
-        values = noise.window()
-        phase *= np.cos(2 * noise.rate * np.outer(w, values)) @ noise.mass(values)
-    integral = (phase.imag / np.sinh(pi * w)) @ np.tile(weights * (end / panels / 2), panels)
-    return float(np.clip(0.5 + integral, 0, 1))
+    weight = np.tile(weights * (end / panels / 2), panels)
+    if total <= 3:
+        s: Complex = np.asarray(0.9 + 1j * w, np.complex128)
+        grown = np.exp(s * (start + way * total))
+        for rate in rates:
+            grown = grown * np.exp(s * s * rate) * _theta(rate, s)
+        return float(np.clip((grown / np.sin(pi * s)).real @ weight, 0, 1))
+    waves = np.prod([_wave(rate, w) for rate in rates], axis=0)
+    sines = np.sin(w * (start + way * total)) * waves
+    return float(np.clip(0.5 + (sines / np.sinh(pi * w)) @ weight, 0, 1))
 
 
-def decide(rate: float, prior: float, known: int = 0, *, truth: int | None = None) -> Decision:
+def _theta(rate: float, s: Complex) -> Complex:
+    """E exp(2 s rate n) / exp(s^2 rate) for discrete Gaussian noise n: 1, but for ripples of the integers.
+
+    By Poisson summation it is the sum of exp(2 pi i k s - pi^2 k^2 / rate) over k, over the same at s = 0.
+    """
+    ks = np.arange(-10, 11)
+    dual = -((pi * ks) ** 2) / rate
+    total = sum(np.exp(2j * pi * k * s + d) for k, d in zip(ks.tolist(), dual.tolist(), strict=True))
+    return np.asarray(total / np.exp(dual).sum())
+
+
+def _wave(rate: float, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """E cos(2 rate w n) for discrete Gaussian noise n: summed as it stands, or by Poisson for a small rate."""
+    if rate >= pi:
+        noise = DiscreteGaussian(rate)
+        values = noise.window(1e-30)
+        return np.asarray(np.cos(2 * rate * np.outer(w, values)) @ noise.mass(values))
+    ks = np.arange(-16, 17)
+    dual = np.exp(-np.square(rate * w[:, None] + pi * ks[None, :]) / rate).sum(axis=1)
+    return np.asarray(dual / np.exp(-np.square(pi * ks) / rate).sum())
+
+
+def decide(rate: float, prior: float, known: int = 0, *, truth: int | None = None, ties: str = "strict") -> Decision:
     """Equations 3.5 and 3.6: how often the adversary who picks the likelier value is right.
 
     `truth` is the true count, known + 1 unless said otherwise (known: the target does not have the characteristics).
-    The posterior passes one half at u = 1/2 - logit(prior) / (2 rate).
+    The posterior passes one half at u = 1/2 - logit(prior) / (2 rate); one half itself goes by the rule for `ties`.
     """
     check_prior(prior)
     whole(known, "the known count", least=0)
     has = _has(truth, known)
-    if check_rho(rate) == 0:
-        picks = 1.0 if prior > 0.5 else 0.0
+    if ties not in TIES:
+        raise unknown("rule for ties", ties, TIES)
+    if check_rho(rate) < 1e-12:  # nothing is learnt: the prior decides, and a prior of one half is a tie
+        picks = TIES[ties] if abs(logit(prior)) < TIE else float(prior > 0.5)
         return Decision(picks if has else 1 - picks, None)
-    threshold = smallest_above(0.5 - logit(prior) / (2 * rate))
-    picks = DiscreteGaussian(rate).at_least(threshold - has)
+    # no noisy count leaves the odds even but where logit(prior) is an odd multiple of the rate
+    first, last = (smallest_above(0.5 + (least - logit(prior)) / (2 * rate)) for least in (-TIE, TIE))
+    noise, threshold = DiscreteGaussian(rate), last
+    picks = noise.at_least(last - has) + TIES[ties] * (noise.at_least(first - has) - noise.at_least(last - has))
     return Decision(picks if has else 1 - picks, known + threshold)
 
 
@@ -167,4 +212,9 @@ def smallest_above(bound: float) -> int:
 
 def _ratio(log_odds: float, prior: float) -> float:
     """Posterior over prior: 1 / (prior + (1 - prior) prior-odds / posterior-odds), for any size of the odds."""
-    return exp(-float(np.logaddexp(log(prior), log1p(-prior) + logit(prior) - log_odds)))
+    return float(_ratios(np.array([log_odds]), prior)[0])
+
+
+def _ratios(log_odds: NDArray[np.float64], prior: float) -> NDArray[np.float64]:
+    ratios: NDArray[np.float64] = np.exp(-np.logaddexp(log(prior), log1p(-prior) + logit(prior) - log_odds))
+    return ratios

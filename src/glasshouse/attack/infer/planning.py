@@ -13,6 +13,7 @@ from glasshouse.mechanism.account import Allocation, epsilon, epsilon_tight, mem
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
 
 MOST = 100.0  # the largest rho that is looked at; beyond it a count is released as it is
+FINEST, STEP = 1e-6, 1.05  # the smallest rho, and how far one looks ahead
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Limit:
             raise InputError("say one limit: the largest tolerable posterior, or the largest tolerable ratio")
         if self.posterior is not None and not 0 < self.posterior <= 1:
             raise InputError(f"the largest tolerable posterior is {self.posterior}; expected a probability")
-        if self.ratio is not None and self.ratio < 1:
+        if self.ratio is not None and not self.ratio >= 1:
             raise InputError(
                 f"the largest tolerable ratio is {self.ratio}; expected 1 or more (1: nothing may be learnt)"
             )
@@ -50,7 +51,7 @@ class LevelPlan:
 
     level: str
     rho: float
-    standard_deviation: float | None  # of the noise in one count; None: no limit is needed
+    standard_deviation: float | None  # of the noise in one count; None: nothing may be released
     posterior: float
     ratio: float
 
@@ -74,6 +75,8 @@ def largest_rho(
     """The largest total rho, divided over levels in these shares, that keeps the average posterior within a limit.
 
     The adversary of several shares knows the target to be unique at all those levels (S1.3), or sees as many releases.
+    The average posterior does not grow with rho everywhere (at a prior of 1/864 it falls between 2.8 and 3.2), so the
+    answer is the end of the first stretch within the limit: every smaller rho is within it too.
     """
     most = limit.most(check_prior(prior))
     if min(shares) < 0 or not sum(shares) > 0:
@@ -83,13 +86,17 @@ def largest_rho(
     def excess(rho: float) -> float:
         return marginal([rate_of(rho * share / scale, neighbours) for share in shares], prior).posterior - most
 
-    if excess(MOST) <= 0:
-        return MOST
-    if excess(1e-6) > 0:
-        return 0.0
     from scipy.optimize import brentq  # late: a heavy import
 
-    return float(brentq(excess, 1e-6, MOST, xtol=1e-12, rtol=1e-12))
+    rho = FINEST
+    if excess(rho) > 0:
+        return 0.0
+    while rho < MOST:
+        following = min(rho * STEP, MOST)
+        if excess(following) > 0:
+            return float(brentq(excess, rho, following, xtol=1e-14, rtol=1e-12))
+        rho = following
+    return MOST
 
 
 def plan(
@@ -119,19 +126,22 @@ def plan(
     return _read(prior, rows, sum(rhos), delta)
 
 
-def assess(allocation: Allocation, query: str | None, prior: float, *, delta: float = 1e-10) -> tuple[Plan, Plan]:
+def assess(
+    allocation: Allocation, query: str | None, prior: float, levels: Sequence[str] = (), *, delta: float = 1e-10
+) -> tuple[Plan, Plan]:
     """The risk of a given budget: each level's count on its own, and a target unique from the finest level up."""
     alone: list[LevelPlan] = []
     together: list[LevelPlan] = []
     seen: list[float] = []
-    for level, rho in ((name, float(value)) for name, value in allocation.rhos(query).items()):
+    rhos = {level: allocation.rho(level, query) for level in levels or allocation.levels}
+    for level, rho in ((name, float(value)) for name, value in rhos.items()):
         rate = rate_of(rho, allocation.neighbours)
         seen.append(rate)
         for rows, rates in ((alone, [rate]), (together, list(seen))):
             risk = marginal(rates, prior)
             deviation = noise_deviation(rho, allocation.neighbours)
             rows.append(LevelPlan(level, rho, deviation, risk.posterior, risk.ratio))
-    total = float(sum(allocation.rhos(query).values(), Fraction(0)))
+    total = float(sum(rhos.values(), Fraction(0)))
     return _read(prior, alone, total, delta), _read(prior, together, total, delta)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from glasshouse.attack.infer.hierarchy import MOST
 from glasshouse.attack.infer.onelevel import Belief, check_prior, logit, marginal, whole
-from glasshouse.errors import unknown
+from glasshouse.errors import InputError, unknown
 from glasshouse.mechanism.gaussian import DiscreteGaussian, check_rho
 
 ROUNDING = ("half-even", "half-up", "half-down")
@@ -40,12 +41,19 @@ def post_processing(
     whole(true2, "the true count above", least=1)
     if rounding not in ROUNDING:
         raise unknown("rounding", rounding, ROUNDING)
-    own, other = DiscreteGaussian(check_rho(rate)), DiscreteGaussian(rate / others)
+    if check_rho(rate) == 0:
+        raise InputError("rho is 0: nothing is released; expected more than 0")
+    own, other = DiscreteGaussian(rate), DiscreteGaussian(rate / others)
     x1 = np.arange(-own.radius(), own.radius() + 2)
     y1 = np.arange(true2 - 1 - other.radius(), true2 + other.radius() + 1)
-    seen = _fitted(x1, y1, others, total, rounding).ravel()
+    if len(x1) * len(y1) > MOST:
+        raise InputError(
+            f"so little rho would need {len(x1) * len(y1):,} terms; an adversary learns next to nothing there"
+        )
+    _, seen = np.unique(_fitted(x1, y1, others, total, rounding), return_inverse=True)
+    seen = seen.ravel()
     masses = [np.outer(own.mass(x1 - k), other.mass(y1 - (true2 - k))).ravel() for k in (0, 1)]
-    likelihood = [np.bincount(seen, mass, minlength=total + 1) for mass in masses]
+    likelihood = [np.bincount(seen, mass) for mass in masses]
     with np.errstate(divide="ignore", invalid="ignore"):
         believed = np.where(
             likelihood[1] > 0, prior * likelihood[1] / (prior * likelihood[1] + (1 - prior) * likelihood[0]), 0.0

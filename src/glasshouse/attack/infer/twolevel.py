@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from glasshouse.attack.infer.hierarchy import UNIFORM, CountPrior, Level, Posterior, posterior
-from glasshouse.attack.infer.onelevel import belief, check_prior, logit, smallest_above, whole
+from glasshouse.attack.infer.onelevel import TIE, TIES, belief, check_prior, logit, smallest_above, whole
 from glasshouse.errors import InputError, unknown
-from glasshouse.mechanism.gaussian import DiscreteGaussian, Mass, check_rho, sum_of
+from glasshouse.mechanism.gaussian import MAX_EXACT, DiscreteGaussian, Mass, check_rho, sum_of
 
 Whole = NDArray[np.int64]
 MODES = ("exact", "printed")
-TIES = ("strict", "half", "one")
-TIE = 1e-12  # log odds this close to 0 are a tie: no adversary who computes with doubles could tell
+MOST = 50_000_000  # terms that are added up at once
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,8 @@ class TwoLevels:
 
     def __post_init__(self) -> None:
         check_prior(self.prior)
-        check_rho(self.rate1), check_rho(self.rate2)
+        for rate in (self.rate1, self.rate2):
+            check_rho(rate)
         whole(self.others, "the number of other groups", least=1)
         whole(self.known, "the known count", least=0)
         if self.mode not in MODES:
@@ -73,12 +73,16 @@ class TwoLevels:
     def seen(self, x2: Whole, y1: Whole) -> Seen:
         """What releases of (x_2, y_1), given as two arrays of equal length, say about X_2."""
         counts, below = self._counts(x2, y1)
+        _refuse_size(len(x2) * len(counts))
         sums = sum_of(self.rate1, self.others, self.noise_sum)
         own = -self.rate2 * np.square(x2[:, None] - counts[None, :].astype(np.float64))
         others = np.stack([sums.log_mass(y1[:, None] - (counts[None, :] - k)) for k in below])
         logs: Mass = others + own[None] + self.above.log_weight(below, counts)[:, None, :]
         totals = logsumexp(logs, axis=2)
-        return Seen(self, counts, logs - totals[:, :, None], totals[1] - totals[0], others[1] - others[0])
+        if not np.isfinite(totals).any(axis=0).all():
+            raise InputError(f"no count fits: the prior '{self.above.name}' rules out what the noisy counts allow")
+        given = logs - np.where(np.isfinite(totals), totals, 0.0)[:, :, None]
+        return Seen(self, counts, given, totals[1] - totals[0], others[1] - others[0])
 
     def _counts(self, x2: Whole, y1: Whole) -> tuple[Whole, Whole]:
         """The counts of X_2 that matter for some of these releases, and the two of X_1."""
@@ -97,6 +101,7 @@ class TwoLevels:
         matrix product. Where that underflows, far from any likely release, logarithms are summed instead.
         """
         counts, below = self._counts(x2, y1)
+        _refuse_size(len(counts) * (len(x2) + len(y1)) + len(x2) * len(y1))
         own = np.exp(-self.rate2 * np.square(x2[:, None] - counts[None, :].astype(np.float64)))
         sums = sum_of(self.rate1, self.others, self.noise_sum)
         distances = np.arange(y1.min() - counts[-1] + below[0], y1.max() - counts[0] + below[1] + 1)
@@ -134,7 +139,12 @@ class Seen:
         odds = evidence[:, None] + self.others
         up = logsumexp(self.given[0] - np.logaddexp(0, -odds), axis=1)
         down = logsumexp(self.given[1] - np.logaddexp(0, odds), axis=1)
-        return np.asarray(up - down)
+        # a value of X_1 that the prior on X_2 rules out is never drawn
+        return np.where(
+            np.isfinite(self.above),
+            np.subtract(up, down, where=np.isfinite(up) | np.isfinite(down), out=np.zeros_like(up)),
+            self.above,
+        )
 
     def first(self, least: float, low: int, high: int) -> Whole:
         """For each release the smallest x_1 in low..high whose log odds are more than `least`; high + 1 if none.
@@ -182,10 +192,10 @@ def correct_decision(
         )
     noise1, noise2 = DiscreteGaussian(attack.rate1), DiscreteGaussian(attack.rate2)
     upper = noise2.window(tail)
-    sums = sum_of(attack.rate1, attack.others, "exact")  # nature adds the noises one by one, whatever is believed
-    edge = int(np.searchsorted(np.cumsum(sums.masses), tail))
-    middle = slice(edge, len(sums.masses) - edge)
-    other, other_mass = sums.values[middle], sums.masses[middle]
+    # nature adds the noises one by one, whatever is believed
+    sums = sum_of(attack.rate1, attack.others, "exact" if attack.others <= MAX_EXACT else "approx")
+    other = sums.window(tail)
+    other_mass = np.exp(sums.log_mass(other))
     x2, y1 = true2 + upper, true2 - truth + other
     weight = np.outer(noise2.mass(upper), other_mass).ravel()
     reach = noise1.radius(tail)
@@ -194,19 +204,24 @@ def correct_decision(
         for first in _thresholds(attack, x2, y1, range(truth - reach, truth + reach + 1), (TIE, -TIE))
     )
     even = np.maximum(even - picks, 0.0)
-    picks = picks + {"strict": 0.0, "half": 0.5, "one": 1.0}[ties] * even
+    picks = picks + TIES[ties] * even
     alone = noise1.at_least(attack.known + smallest_above(0.5 - logit(attack.prior) / (2 * attack.rate1)) - truth)
     has = truth == attack.known + 1
     change = weight @ np.maximum(picks - alone, 0), weight @ np.maximum(alone - picks, 0)
     gained, lost = (float(x) for x in (change if has else change[::-1]))
     share = float(weight @ picks)
+    inside = float(weight.sum())
     return Correct(
-        share if has else float(weight.sum()) - share,
-        float(weight @ even),
-        gained,
-        lost,
-        max(0.0, 1 - float(weight.sum())),
+        share if has else inside - share, float(weight @ even), gained, lost, max(0.0, 1 - inside) + 4 * tail
     )
+
+
+def _refuse_size(terms: int) -> None:
+    if terms > MOST:
+        raise InputError(
+            f"so little rho spreads the noise that {terms:,} terms would have to be added up (at most {MOST:,}); "
+            "an adversary learns next to nothing there"
+        )
 
 
 def _thresholds(attack: TwoLevels, x2: Whole, y1: Whole, own: range, least: Sequence[float]) -> list[Whole]:
