@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 LIMIT_ROWS = 1_000_000
+BATCH_ROWS = 16_384  # of a run on disk: what is read at once
 
 
 def regroup(
@@ -70,7 +71,7 @@ def _write_run(held: list[pl.DataFrame], key: str, path: Path) -> _Run:
     frame = pl.concat(held).sort(key, maintain_order=True)
     table = frame.to_arrow()
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=65_536)
+        writer.write_table(table, max_chunksize=BATCH_ROWS)
     runs = frame.select(pl.col(key).rle()).unnest(key)
     return _Run(path, runs["value"], np.cumsum(runs["len"].to_numpy(), dtype=np.int64))
 
@@ -83,19 +84,23 @@ def _merge(runs: list[_Run], key: str, limit: int) -> Iterator[pl.DataFrame]:
     lasts = sizes.group_by(band.alias("band"), maintain_order=True).agg(pl.col(key).last())[key]
     starts = [0] * len(runs)
     with ExitStack() as stack:
-        # mapped, not read: rows come into memory when their range is gathered
-        maps = [stack.enter_context(pa.memory_map(str(run.path))) for run in runs]
-        tables = [pa.ipc.open_file(mapped).read_all() for mapped in maps]
+        readers = [pa.ipc.open_file(stack.enter_context(pa.OSFile(str(run.path)))) for run in runs]
         for last in lasts:
             pieces = []
             for index, run in enumerate(runs):
                 known = int(run.keys.search_sorted(last, side="right"))
                 end = int(run.ends[known - 1]) if known else 0
-                pieces.append(
-                    cast(pl.DataFrame, pl.from_arrow(tables[index].slice(starts[index], end - starts[index])))
-                )
+                pieces.append(_slice(readers[index], starts[index], end))
                 starts[index] = end
             yield pl.concat(pieces).sort(key, maintain_order=True)
+
+
+def _slice(reader: pa.ipc.RecordBatchFileReader, start: int, end: int) -> pl.DataFrame:
+    """Some rows of a run; only the batches that hold them are read."""
+    first, last = start // BATCH_ROWS, max(start, end - 1) // BATCH_ROWS
+    batches = [reader.get_record_batch(number) for number in range(first, min(last + 1, reader.num_record_batches))]
+    table = pa.Table.from_batches(batches, reader.schema)
+    return cast(pl.DataFrame, pl.from_arrow(table.slice(start - first * BATCH_ROWS, end - start)))
 
 
 class _Scratch:
