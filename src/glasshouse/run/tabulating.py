@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
 from glasshouse.files.frames import Watch, unwatched
@@ -153,23 +154,34 @@ def _batches(groups: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def _count(plan: Plan, batch: pl.DataFrame) -> dict[str, Found]:
-    codes = np.ascontiguousarray(level_matrix(batch, plan.scenario.schema))
-    return {level: _count_level(plan, level, batch["geoid"], codes) for level in plan.tabulators}
-
-
-def _count_level(plan: Plan, level: str, geoids: pl.Series, codes: np.ndarray) -> Found:
     geography = plan.scenario.geography
-    if level in geography.mappings:
-        places = geoids.unique()
-        code = {place: geography.code(place, level) for place in places}
-        area = geoids.replace_strict(code, return_dtype=pl.String)
-        order = area.arg_sort().to_numpy()
-        area, codes = area.gather(order), codes[order]
-    else:
-        area = geoids.str.head(geography.lengths[level])
-    runs = area.rle().struct.unnest()
-    bounds = np.concatenate([[0], runs["len"].cast(pl.Int64).cum_sum().to_numpy()]).astype(np.int64)
-    return runs["value"].to_list(), *plan.tabulators[level].count(codes, bounds)
+    codes = np.ascontiguousarray(level_matrix(batch, plan.scenario.schema))
+    runs = runs_of(batch["geoid"])
+    found: dict[str, Found] = {}
+    for level, tabulator in plan.tabulators.items():
+        if level in geography.mappings:
+            areas = pl.Series([geography.code(place, level) for place in runs["value"]], dtype=pl.String)
+            order = np.argsort(np.repeat(areas.rank("dense").to_numpy(), runs["len"].to_numpy()), kind="stable")
+            by_area = runs.with_columns(areas.alias("value")).sort("value", maintain_order=True)
+            areas_met, bounds = areas_of(by_area)
+            found[level] = (areas_met, *tabulator.count(codes[order], bounds))
+        else:
+            areas_met, bounds = areas_of(runs, geography.lengths[level])
+            found[level] = (areas_met, *tabulator.count(codes, bounds))
+    return found
+
+
+def runs_of(geoids: pl.Series) -> pl.DataFrame:
+    """The places of records that are sorted by place, each with its number of records."""
+    return geoids.rle().struct.unnest()
+
+
+def areas_of(runs: pl.DataFrame, length: int | None = None) -> tuple[list[str], NDArray[np.int64]]:
+    """The areas that places make up, by the first characters of their codes, and where the records of each end."""
+    codes = runs["value"] if length is None else runs["value"].str.head(length)
+    areas = codes.rle().struct.unnest()
+    ends = np.cumsum(runs["len"].to_numpy(), dtype=np.int64)[np.cumsum(areas["len"].to_numpy(), dtype=np.int64) - 1]
+    return areas["value"].to_list(), np.concatenate([[0], ends]).astype(np.int64)
 
 
 def _frame(plan: Plan, found: Mapping[str, Found]) -> pl.DataFrame:
