@@ -18,6 +18,8 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from glasshouse.errors import GlasshouseBug
+
 LIMIT_ROWS = 1_000_000
 BATCH_ROWS = 16_384  # of a run on disk: what is read at once
 
@@ -69,9 +71,10 @@ class _Run:
 
 def _write_run(held: list[pl.DataFrame], key: str, path: Path) -> _Run:
     frame = pl.concat(held).sort(key, maintain_order=True)
-    table = frame.to_arrow()
+    table = frame.rechunk().to_arrow().combine_chunks()  # in one piece, so that every batch but the last is full
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=BATCH_ROWS)
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+            writer.write_batch(batch)
     runs = frame.select(pl.col(key).rle()).unnest(key)
     return _Run(path, runs["value"], np.cumsum(runs["len"].to_numpy(), dtype=np.int64))
 
@@ -100,7 +103,10 @@ def _slice(reader: pa.ipc.RecordBatchFileReader, start: int, end: int) -> pl.Dat
     first, last = start // BATCH_ROWS, max(start, end - 1) // BATCH_ROWS
     batches = [reader.get_record_batch(number) for number in range(first, min(last + 1, reader.num_record_batches))]
     table = pa.Table.from_batches(batches, reader.schema)
-    return cast(pl.DataFrame, pl.from_arrow(table.slice(start - first * BATCH_ROWS, end - start)))
+    rows = cast(pl.DataFrame, pl.from_arrow(table.slice(start - first * BATCH_ROWS, end - start)))
+    if rows.height != end - start:
+        raise GlasshouseBug(f"a run on disk gave {rows.height} of {end - start} rows")
+    return rows
 
 
 class _Scratch:
