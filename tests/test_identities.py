@@ -222,3 +222,24 @@ def test_a_real_county_with_one_number_changed_fails(
         few = {cell["variable"] for cell in finding["cells"]} | {suspect["variable"] for suspect in finding["suspects"]}
         assert variable in few
         assert len(few) <= 50
+
+
+@pytest.mark.slow
+def test_three_hundred_changes_of_a_real_county_are_found_and_named(data: Path) -> None:
+    """The figures of docs/check.md: every change found, the number named, 3 to 4 suspects on average."""
+    releases = list(open_tables(data / "guernsey" / "tables.csv.gz", SF1).releases())
+    checker = Checker(SF1.schema, SF1.tables)
+    rng = np.random.default_rng(0)
+    suspects = []
+    for _ in range(300):
+        counts = releases[rng.integers(len(releases))].levels["block"]
+        place = int(rng.integers(len(counts.places)))
+        filled = np.flatnonzero(counts.lower[place])
+        column = int(rng.choice(filled) if rng.random() < 0.8 else rng.integers(len(counts.variables)))
+        by = int(rng.choice([-1, 1, 2, 5]))
+        by = by if counts.lower[place, column] + by >= 0 else 1
+        [finding] = checker.check(changed(counts, place, counts.variables[column], by))
+        assert counts.variables[column] in named(finding)
+        suspects.append(len(finding.suspects))
+    assert 2 < np.mean(suspects) < 5
+    assert max(suspects) <= 23

@@ -136,12 +136,9 @@ def risk(
     from glasshouse.attack.infer.onelevel import marginal
 
     found = marginal([read_rate(one, neighbours) for one in rho], read_number(prior, "the prior"))
-    line = (
-        f"on average over the noise the truth is believed with {found.posterior:.6g}: {found.ratio:.4g} times the prior"
-    )
-    return say(
-        {"posterior": found.posterior, "risk": found.ratio, **about(attack)}, as_json, [line, *spelled(about(attack))]
-    )
+    line = f"average posterior of the truth {found.posterior:.6g}: {found.ratio:.4g} times the prior"
+    words = about(attack)
+    return say({"posterior": found.posterior, "risk": found.ratio, **words}, as_json, [line, *spelled(words)])
 
 
 @app.command(
