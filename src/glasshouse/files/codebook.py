@@ -25,8 +25,8 @@ class Codebook:
     def read(path: Path, scenario: Scenario) -> Codebook:
         """Read the text that NHGIS sends with an extract: pairs of `Source code:` and `NHGIS code:` lines."""
         try:
-            text = path.read_text(encoding="utf-8", errors="strict")
-        except (OSError, UnicodeDecodeError) as error:
+            text = path.read_text(encoding="latin-1")  # codes are ASCII; names of areas may be in either encoding
+        except OSError as error:
             raise InputError(f"{path}: not a readable codebook ({error.__class__.__name__})") from None
         pairs = re.findall(r"Source code:\s*(\S+)\s+NHGIS code:\s*(\S+)", text)
         lines = {entry.table: entry.lines for entry in scenario.catalogue}
