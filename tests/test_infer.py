@@ -51,11 +51,17 @@ def test_a_number_of_the_paper_is_reproduced(number: object) -> None:
 
 
 def test_what_differs_has_a_reason_and_the_page_says_so() -> None:
-    assert all(number.relation for number in NUMBERS)
     different = [n for n in NUMBERS if not n.relation.startswith("same") and n.paper]
     assert len(different) <= 24
     page = paper.PAGE.read_text(encoding="utf-8")
     assert page.split(paper.BEGIN)[1].split(paper.END)[0] == paper.table(), "run python docs/make_infer_table.py"
+
+
+@pytest.mark.parametrize("number", [n for n in NUMBERS if n.printed is not None], ids=lambda n: f"{n.where}: {n.what}")
+def test_the_printed_mode_is_near_what_is_printed(number: object) -> None:
+    """Within 1.2 percentage points everywhere, also where nothing reproduces the paper."""
+    gap = number.printed * number.scale - float(number.paper.rstrip("%"))  # type: ignore[attr-defined]
+    assert abs(gap) < 1.2
 
 
 def test_the_findings_before_we_began() -> None:
@@ -84,25 +90,34 @@ def test_one_level_to_fifty_digits(rate: float, prior: float, noise: int, known:
     assert abs(found.ratio - expected / prior) <= 1e-12 * max(expected / prior, mpmath.mpf("1e-290"))
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.floats(0.03, 3), min_size=1, max_size=3), priors)
-def test_the_average_to_fifty_digits(levels: list[float], prior: float) -> None:
-    """Every combination of noise values is listed; the integral has to agree."""
-    windows = [DiscreteGaussian(rate).window(1e-14) for rate in levels]
-    with mpmath.workdps(30):
+def average_by_listing(levels: list[float], prior: float) -> mpmath.mpf:
+    """The averaged posterior by its definition, in 50 digits: every combination of noise values, masses from theta."""
+    with mpmath.workdps(50):
         start = mpmath.log(mpmath.mpf(prior) / (1 - mpmath.mpf(prior)))
-        masses = [
-            [mpmath.mpf(float(m)) for m in DiscreteGaussian(rate).mass(w)]
-            for rate, w in zip(levels, windows, strict=True)
-        ]
-    if np.prod([len(w) for w in windows]) > 60_000:
-        return
-    total = mpmath.mpf(0)
-    for index in product(*(range(len(w)) for w in windows)):
-        evidence = sum(rate * (2 * int(w[i]) + 1) for rate, w, i in zip(levels, windows, index, strict=True))
-        weight = mpmath.fprod(m[i] for m, i in zip(masses, index, strict=True))
-        total += weight / (1 + mpmath.exp(-(start + evidence)))
-    assert float(abs(marginal(levels, prior).posterior - total)) < 1e-12
+        noises = []
+        for rate in levels:
+            r = mpmath.mpf(rate)
+            total = mpmath.jtheta(3, 0, mpmath.exp(-r))
+            reach = int((45 / rate) ** 0.5) + 2
+            noises.append([(r * (2 * n + 1), mpmath.exp(-r * n * n) / total) for n in range(-reach, reach + 1)])
+        terms = []
+        for chosen in product(*noises):
+            evidence, weight = mpmath.fsum(e for e, _ in chosen), mpmath.fprod(m for _, m in chosen)
+            terms.append(weight / (1 + mpmath.exp(-(start + evidence))))
+        return mpmath.fsum(terms)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(0.1, 40), min_size=1, max_size=2), priors)
+def test_the_average_to_fifty_digits(levels: list[float], prior: float) -> None:
+    expected = average_by_listing(levels, prior)
+    assert abs(marginal(levels, prior).posterior - expected) < 1e-12 * expected
+
+
+@pytest.mark.parametrize("prior", [1e-9, 1e-4, 0.3, 0.999])
+def test_three_levels_on_average_to_fifty_digits(prior: float) -> None:
+    expected = average_by_listing([0.6, 1.1, 0.9], prior)
+    assert abs(marginal([0.6, 1.1, 0.9], prior).posterior - expected) < 1e-12 * expected
 
 
 @settings(max_examples=25, deadline=None)
@@ -227,31 +242,49 @@ def test_the_gibbs_sampler_agrees_and_the_forgetful_one_prints_the_paper() -> No
             assert abs(estimate - expected) < 5 * 2 * (0.25 / 400_000) ** 0.5
 
 
-@settings(max_examples=15, deadline=None)
+def picks_larger(attack: TwoLevels, x1: int, x2: int, y1: int) -> bool:
+    """Whether the adversary picks 1, from S3.4 or from the sampler's two-state chain, term by term."""
+    r1, r2, d, p = attack.rate1, attack.rate2, attack.others, attack.prior
+    k2 = np.arange(0, 60)
+    weights = []
+    for k1 in (0, 1):
+        w = np.exp(-r2 * (x2 - k2) ** 2.0 - r1 / d * (y1 - (k2 - k1)) ** 2.0) * (k2 >= k1)
+        weights.append(w)
+    own = p / (1 - p) * np.exp(-r1 * ((x1 - 1) ** 2 - x1**2))
+    if attack.mode == "exact":
+        return bool(own * weights[1].sum() > weights[0].sum())
+    odds = own * np.exp(-r1 / d * ((y1 - k2 + 1) ** 2.0 - (y1 - k2) ** 2.0))
+    up = (weights[0] / weights[0].sum()) @ (odds / (1 + odds))
+    down = (weights[1] / weights[1].sum()) @ (1 / (1 + odds))
+    return bool(up > down)
+
+
+@settings(max_examples=8, deadline=None)
 @given(
-    st.floats(0.05, 1),
-    st.floats(0.05, 1),
-    st.integers(1, 4),
-    priors,
+    st.floats(0.3, 1),
+    st.floats(0.3, 1),
+    st.integers(1, 3),
+    st.floats(0.1, 0.9),
     st.integers(1, 4),
     st.sampled_from(["exact", "printed"]),
 )
 def test_correct_decisions_equal_enumeration(r1: float, r2: float, d: int, p: float, true2: int, mode: str) -> None:
-    """Brute force: every release in a window, decided one at a time through the posterior."""
+    """Brute force: every likely release, decided one at a time by code of its own."""
     attack = TwoLevels(r1, r2, d, p, mode=mode)
     own, above = DiscreteGaussian(r1), DiscreteGaussian(r2)
-    windows = [own.window(1e-3), above.window(1e-3), np.arange(-6, 7)]
-    from glasshouse.mechanism.gaussian import sum_of
-
-    sums = np.exp(sum_of(r1, d).log_mass(windows[2]))
+    single = own.mass(np.arange(-9, 10))
+    sums = np.ones(1)
+    for _ in range(d):
+        sums = np.convolve(sums, single)
     right = mass = 0.0
-    for n1, n2 in product(windows[0].tolist(), windows[1].tolist()):
-        seen = attack.seen(np.full(13, true2 + n2), true2 - 1 + windows[2])
-        picked = seen.log_odds(np.full(13, 1 + n1)) > 0
-        weight = float(own.mass(n1) * above.mass(n2)) * sums
-        right, mass = right + float(weight @ picked), mass + float(weight.sum())
+    for n1, n2 in product(range(-6, 7), range(-6, 7)):
+        for n3 in range(-9, 10):
+            weight = float(own.mass(n1) * above.mass(n2)) * sums[n3 + len(sums) // 2]
+            mass += weight
+            right += weight * picks_larger(attack, 1 + n1, true2 + n2, true2 - 1 + n3)
+    assert mass > 0.999
     found = correct_decision(attack, true2=true2)
-    assert right - 1e-12 <= found.probability <= right + (1 - mass) + 1e-12
+    assert right - 1e-9 <= found.probability <= right + (1 - mass) + 1e-9
     assert found.probability == pytest.approx(decide(r1, p).probability + found.gained - found.lost, abs=1e-12)
     assert found.outside < 1e-13
 
@@ -482,9 +515,8 @@ def test_nonsense_is_refused(make: object, message: str) -> None:
 
 def test_limits_are_right_and_nothing_overflows() -> None:
     """rho 0 teaches nothing; huge counts and rho are certain; no warning, no NaN (warnings are errors here)."""
-    assert onelevel.posterior(0, 0.3, 5) == onelevel.Belief(0.3, 1.0) or onelevel.posterior(
-        0, 0.3, 5
-    ).posterior == pytest.approx(0.3)
+    assert onelevel.posterior(0, 0.3, 5).posterior == pytest.approx(0.3, abs=1e-15)
+    assert onelevel.posterior(0, 0.3, 5).ratio == pytest.approx(1, abs=1e-14)
     assert marginal([0.0], 0.3) == onelevel.Belief(0.3, 1.0)
     assert decide(0, 0.7).probability == 1
     assert onelevel.posterior(100, 0.5, 10**9).posterior == 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from glasshouse.errors import InputError
 from glasshouse.geography import Geography
 from glasshouse.records import Histogram, Interval, Records
+from glasshouse.scenario import load
 from glasshouse.schema import EVERYONE, Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
 
 
@@ -123,6 +124,8 @@ def test_a_schema_that_makes_no_sense_is_refused(make: object, message: str) -> 
 
 
 def test_nouns_travel_to_workers() -> None:
+    scenario = load("sf1-person")
+    assert pickle.loads(pickle.dumps(scenario)) == scenario
     recode = Recode("r", "a", (Group("low", frozenset([0, 1])),))
     for noun in (PLAIN, recode, PLAIN.where({"a": [1]})):
         assert pickle.loads(pickle.dumps(noun)) == noun  # made here
