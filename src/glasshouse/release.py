@@ -46,6 +46,13 @@ class Table:
         """The lines that are not subtotals: each record of the universe is in one (in a tally: in at least one)."""
         return tuple(line for line in self.lines if not line.parts)
 
+    def leaves_of(self, line: Line) -> tuple[Line, ...]:
+        """The leaves that a line adds up; of a leaf, itself."""
+        last = line  # lines stand depth first, so the leaves of a total stand right below it
+        while last.parts:
+            last = self.line(last.parts[-1])
+        return tuple(leaf for leaf in self.leaves if line.number <= leaf.number <= last.number)
+
     @cached_property
     def subtotals(self) -> tuple[Line, ...]:
         return tuple(line for line in self.lines if line.parts)

@@ -179,7 +179,11 @@ class Schema:
 
     def size(self, predicate: Predicate = EVERYONE) -> int:
         """How many different possible records satisfy the predicate (structural zeros left out)."""
-        return sum(self._volume(box) for box in self._remaining(predicate, self._zeros))
+        return sum(self._volume(box) for box in self.possible(predicate))
+
+    def possible(self, predicate: Predicate = EVERYONE) -> Iterator[Predicate]:
+        """Disjoint descriptions that together are the possible records of a predicate."""
+        return self._remaining(predicate, self._zeros)
 
     def covered(self, predicate: Predicate, by: Iterable[Predicate]) -> bool:
         """Does every possible record of the predicate satisfy at least one of the others?"""

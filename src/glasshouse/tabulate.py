@@ -102,11 +102,7 @@ def _counted(table: Table, line: Line) -> list[Predicate]:
     """The descriptions a line counts: its own, or for the total of a tally those of its leaves, once per answer."""
     if line.predicate is not None:
         return [line.predicate]
-    last = line  # lines stand depth first, so the leaves of a total stand right below it
-    while last.parts:
-        last = table.line(last.parts[-1])
-    leaves = [leaf for leaf in table.leaves if line.number < leaf.number <= last.number]
-    return [leaf.predicate for leaf in leaves if leaf.predicate is not None]
+    return [leaf.predicate for leaf in table.leaves_of(line) if leaf.predicate is not None]
 
 
 def _groups(schema: Schema, pairs: Sequence[Sequence[Pair]]) -> Iterator[_Group]:

@@ -14,6 +14,7 @@ from glasshouse.geography import Geography
 from glasshouse.identities import Checker, Finding, sum_up
 from glasshouse.records import Count
 from glasshouse.release import Counts, Release
+from glasshouse.run.deciding import Decider, Doubt, explain
 from glasshouse.run.progress import in_order
 
 Stack = tuple[Counts, list[Counts]]  # the numbers of a level, and for the same places the sums of finer levels
@@ -26,6 +27,7 @@ class Checked:
     places: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     identities: dict[str, int] = field(default_factory=dict)
+    undecided: Counter[str] = field(default_factory=Counter)  # places, by level, where it is not known if anything fits
 
 
 def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch: Watch = unwatched) -> Checked:
@@ -34,7 +36,9 @@ def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch
     geography = file.scenario.geography
     checked = Checked()
 
-    def stacks() -> Iterator[Stack]:
+    decider = Decider(file.scenario.schema, file.scenario.tables, geography)
+
+    def work() -> Iterator[Stack | Release]:
         above: _Above | None = None
         for release in file.releases(assume=assume, watch=watch):
             above = above or _Above(geography, {level for level, _ in file.seen.variables})
@@ -44,15 +48,34 @@ def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch
             if not coarse:
                 above.add(release)
                 yield from _stacks(release, geography)
+                yield release
 
-    def check(stack: Stack) -> tuple[Stack, list[Finding]]:
-        return stack, list(checker.check(*stack))
+    def check(item: Stack | Release) -> tuple[Stack | None, list[Finding], list[Doubt]]:
+        if isinstance(item, Release):
+            return None, [], decider.decide(item)
+        return item, list(checker.check(*item)), []
 
-    for (counts, _), findings in in_order(check, stacks(), workers):
-        checked.places[counts.level] += len(counts.places)
+    named: set[tuple[str, str]] = set()
+    for stack, findings, doubts in in_order(check, work(), workers):
+        if stack is not None:
+            checked.places[stack[0].level] += len(stack[0].places)
         checked.findings += findings
+        named |= {(finding.level, finding.geoid) for finding in findings}
+        for doubt in doubts:  # what adding up shows already is not told twice
+            if (doubt.level, doubt.geoid) not in named and not _inside(doubt, named, geography):
+                finding = explain(doubt, geography.place) if doubt.decided else None
+                named.add((doubt.level, doubt.geoid))
+                if finding is None:
+                    checked.undecided[doubt.level] += 1
+                else:
+                    checked.findings.append(finding)
     checked.identities = {stack[0][0]: len(identities) for stack, identities in checker.prepared.items()}
     return checked
+
+
+def _inside(doubt: Doubt, named: set[tuple[str, str]], geography: Geography) -> bool:
+    """Is the doubt about an area one of whose places has a finding of its own?"""
+    return doubt.area is not None and any((geography.place, place) in named for place in doubt.counts.places)
 
 
 def _stacks(release: Release, geography: Geography) -> Iterator[Stack]:

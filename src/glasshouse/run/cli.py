@@ -191,6 +191,7 @@ def check(
         "places": dict(sorted(checked.places.items())),
         "numbers": file.seen.cells,
         "identities": dict(sorted(checked.identities.items())),
+        "undecided": dict(sorted(checked.undecided.items())),
         "ignored": dict(sorted(file.seen.ignored.items())),
         "absent": list(file.absent(assume)),
         "notes": notes,
@@ -204,6 +205,9 @@ def check(
         lines = [f"All numbers agree: {file.seen.cells:,} numbers, {rules:,} identities, {places}."]
         if rules == 0:
             lines = [f"Nothing to compare: {file.seen.cells:,} numbers, and no identity ties them ({places})."]
+        if checked.undecided:
+            told = chosen.geography.told(checked.undecided)
+            lines.append(f"Not decided whether any records fit them: {told}.")
     else:
         lines = [line for f in checked.findings[:SHOWN_FINDINGS] for line in _spoken(f, checked.findings)]
         if len(checked.findings) > SHOWN_FINDINGS:

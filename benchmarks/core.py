@@ -1,0 +1,296 @@
+"""How fast is the core? The questions `one` and `farthest`, beside the published formulations, on the same blocks.
+
+Blocks: 600 of the `simple` synthetic mix with the 2010 sizes, and, where the shared data is there, every tenth block
+of Guernsey County's partial release. Ours is timed from published counts to checked and proved answers, with at least
+2,000 blocks at once (the same ones again and again), as a run over a county does; the peers from arrays in to answer
+out, without building their models.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import blocks, peers
+from glasshouse.files.tables import open_tables
+from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
+from glasshouse.program.ladder import Rung
+from glasshouse.program.questions import Farthest, farthest, one, start_of
+from glasshouse.records import Records
+from glasshouse.release import Counts
+from glasshouse.scenario import Scenario, load
+from glasshouse.tabulate import tabulate
+
+GUERNSEY = Path(__file__).resolve().parents[2] / "shared" / "data" / "guernsey" / "tables.csv.gz"
+SYNTHETIC, SEED, CAP = 600, 1, 60.0
+SMALL = 60  # persons: the full record-binary model is only tried up to here
+CHUNK = 100  # blocks of about the same size that are timed together, as many as a tract has
+
+QUICK = 0.02  # seconds
+
+Times = NDArray[np.float64]
+
+
+class Sample(NamedTuple):
+    """Blocks of one source: their numbers, the tables compiled, and the same for the peers."""
+
+    name: str
+    counts: Counts
+    compiled: Compiled
+    published: peers.Published
+    exact: peers.Published  # with single years of age, as the paper's model
+    persons: NDArray[np.int64]
+
+
+def scenario() -> Scenario:
+    return load("sf1-person")
+
+
+def tables(level: str, variables: tuple[str, ...]) -> list:  # type: ignore[type-arg]  # of Table
+    return [t for t in scenario().tables if t.level == level and all(v in variables for v in t.variables)]
+
+
+def bins() -> list:  # type: ignore[type-arg]  # of Predicate
+    """The 38 age bins, told apart even where a partial release does not."""
+    place = scenario()
+    return [place.schema.where({"age": leaf.levels}) for leaf in place.recodes["age-38"].leaves]
+
+
+@cache
+def samples() -> tuple[Sample, ...]:
+    """The blocks of every source that is there."""
+    place = scenario()
+    records = blocks.synthetic(blocks.block_sizes(SYNTHETIC, SEED), "simple", SEED)
+    counts = tabulate(records, tables("block", tuple(v for t in place.tables for v in t.variables)), "block")
+    found = [_sample("synthetic", counts)]
+    if GUERNSEY.exists():
+        found.append(_sample("guernsey", _some(_together(open_tables(GUERNSEY, place).releases()), 10)))
+    return tuple(found)
+
+
+def _together(releases) -> Counts:  # type: ignore[no-untyped-def]  # of Release
+    parts = [release.levels["block"] for release in releases]
+    places = tuple(place for part in parts for place in part.places)
+    numbers = np.concatenate([part.lower for part in parts])
+    return Counts("block", places, parts[0].variables, numbers, numbers)
+
+
+def _some(counts: Counts, step: int) -> Counts:
+    numbers = np.ascontiguousarray(counts.lower[::step])
+    return Counts(counts.level, counts.places[::step], counts.variables, numbers, numbers)
+
+
+def _sample(name: str, counts: Counts) -> Sample:
+    place = scenario()
+    compiled = compile_tables(place.schema, tables("block", counts.variables), counts.variables, told_apart=bins())
+    published = peers.Published(place, "block", counts.variables, exact=False)
+    exact = peers.Published(place, "block", counts.variables, exact=True)
+    total = next(v for v in counts.variables if v in ("P0010001", "P001001"))
+    return Sample(name, counts, compiled, published, exact, counts.lower[:, counts.column[total]])
+
+
+BATCH = 2000  # blocks that are answered together
+
+
+def picked(sample: Sample, rows: NDArray[np.int64], again: int = 1) -> Counts:
+    """Some blocks of a sample, again and again."""
+    rows = np.tile(rows, again)
+    numbers = np.ascontiguousarray(sample.counts.lower[rows])
+    places = tuple(sample.counts.places[row] for row in rows)
+    return Counts("block", places, sample.counts.variables, numbers, numbers)
+
+
+def ours_one(sample: Sample, rows: NDArray[np.int64], repeat: int = 5) -> float:
+    """Seconds a block for a fitting histogram, the least of a few runs."""
+    again = -(-BATCH // len(rows))
+    counts = picked(sample, rows, again)
+    best = np.inf
+    for _ in range(repeat):
+        began = time.perf_counter()
+        answers = one(places_alone(sample.compiled, counts), np.random.default_rng(SEED))
+        best = min(best, time.perf_counter() - began)
+    if not answers.fits.all():
+        raise RuntimeError("a block was not answered")
+    return best / len(counts.places)
+
+
+class Far(NamedTuple):
+    """A block timed: ours and the peer's seconds, and what it took."""
+
+    ours: Times
+    peer: Times
+    rung: NDArray[np.int8]
+    persons: NDArray[np.int64]
+    proofs: dict[str, int]
+
+
+@cache
+def far(name: str) -> Far:
+    """`farthest` on every block of a sample, chunk by chunk of about the same size, beside the whole-block MILP."""
+    sample = next(s for s in samples() if s.name == name)
+    order = np.argsort(sample.persons, kind="stable")
+    _answer(sample, order[:CHUNK])  # compiled code is loaded first
+    ours, peer = np.zeros(len(order)), np.zeros(len(order))
+    rung, proofs = np.zeros(len(order), np.int8), {"exact": 0, "two-engines": 0, "undecided": 0}
+    for begin in range(0, len(order), CHUNK):
+        rows = order[begin : begin + CHUNK]
+        best = np.inf
+        for _ in range(3):
+            began = time.perf_counter()
+            problem, found = _answer(sample, rows)
+            best = min(best, time.perf_counter() - began)
+        if best < QUICK:  # so little that the call itself would count
+            again = BATCH // CHUNK
+            began = time.perf_counter()
+            _answer(sample, rows, again)
+            best = (time.perf_counter() - began) / again
+        ours[rows], rung[rows] = best / len(rows), found.answers.rung
+        start = one(problem, np.random.default_rng(SEED)).x
+        for at, row in enumerate(rows):
+            proofs[str(found.answers.proof[at])] += 1
+            histogram = np.zeros(len(sample.published.types), np.int64)
+            variables = slice(problem.programs.first[at], problem.programs.first[at + 1])
+            histogram[problem.cell[variables]] = start[variables]
+            answer = peers.histogram_farthest(sample.published, sample.counts.lower[row], histogram, cap=CAP)
+            peer[row] = answer.seconds
+            agree = answer.objective is None or found.distance[at] <= answer.objective <= found.most[at]
+            if answer.outcome == "solved" and not agree:
+                raise RuntimeError(f"{sample.counts.places[row]}: {answer.objective} is not {found.distance[at]}")
+    return Far(ours, peer, rung, sample.persons, proofs)
+
+
+def _answer(sample: Sample, rows: NDArray[np.int64], again: int = 1) -> tuple[Problem, Farthest]:
+    problem = places_alone(sample.compiled, picked(sample, rows, again))
+    start = one(problem, np.random.default_rng(SEED))
+    return problem, farthest(problem, start_of(problem, start.x))
+
+
+def _feasible(eliminate: bool, most: int, step: int) -> tuple[Times, list[float], dict[str, object]]:
+    """Ours and the peer's seconds on blocks of at most so many persons, of every source."""
+    ours, seconds, detail = [], [], {}
+    for sample in samples():
+        rows = np.flatnonzero(sample.persons <= most)[::step]
+        mine = ours_one(sample, rows)
+        times = []
+        for row in rows:
+            answer = peers.record_binary(sample.exact, sample.counts.lower[row], eliminate=eliminate, cap=CAP)
+            times.append(CAP if answer.outcome != "solved" else answer.seconds)
+        ours += [mine] * len(rows)
+        seconds += times
+        detail[sample.name] = {
+            "blocks": len(rows),
+            "ours microseconds": round(mine * 1e6, 1),
+            "peer mean ms": round(float(np.mean(times)) * 1e3, 3),
+            "peer median ms": round(float(np.median(times)) * 1e3, 3),
+            "ratio": round(float(np.mean(times)) / mine, 1),
+        }
+    return np.array(ours), seconds, detail
+
+
+def feasible(*, eliminate: bool) -> dict[str, object]:
+    most, step = (10**9, 2) if eliminate else (SMALL, 4)
+    ours, seconds, detail = _feasible(eliminate, most, step)
+    model = "with zero elimination" if eliminate else f"without elimination, blocks of at most {SMALL} persons"
+    return {
+        "name": "feasible-vs-record-binary" if eliminate else "feasible-vs-record-binary-full",
+        "ratio": round(float(np.mean(seconds) / np.mean(ours)), 1),
+        "unit": "times, mean seconds a block",
+        "n": len(seconds),
+        "peer": f"one binary per person slot (paper 000, equations 3 and 6, single years), {model}, on HiGHS",
+        "detail": detail,
+    }
+
+
+def farthest_ratio(kind: str) -> dict[str, object]:
+    found = {sample.name: far(sample.name) for sample in samples()}
+    ours, peer = np.concatenate([f.ours for f in found.values()]), np.concatenate([f.peer for f in found.values()])
+    measure = np.mean if kind == "mean" else np.median
+    return {
+        "name": f"farthest-vs-histogram-{kind}",
+        "ratio": round(float(measure(peer) / measure(ours)), 2),
+        "unit": f"times, {kind} seconds a block (ours includes drawing the start, and proofs)",
+        "n": len(ours),
+        "peer": "whole-block histogram MILP with zero elimination (equation 8 without tract tables), on HiGHS",
+        "detail": {
+            name: {
+                "blocks": len(f.ours),
+                "ours ms": round(float(measure(f.ours)) * 1e3, 4),
+                "peer ms": round(float(measure(f.peer)) * 1e3, 4),
+                "ratio": round(float(measure(f.peer) / measure(f.ours)), 2),
+                "proofs": f.proofs,
+            }
+            for name, f in found.items()
+        },
+    }
+
+
+def share_without_solver() -> dict[str, object]:
+    found = {sample.name: far(sample.name) for sample in samples()}
+    rung = np.concatenate([f.rung for f in found.values()])
+    return {
+        "name": "share-without-solver",
+        "ratio": round(float((rung < Rung.SOLVER).mean()), 4),
+        "unit": "share of blocks whose farthest histogram needs no solver",
+        "n": len(rung),
+        "peer": "none",
+        "detail": {
+            name: {r.name.lower(): round(float((f.rung == r).mean()), 4) for r in Rung} for name, f in found.items()
+        },
+    }
+
+
+def tract_ratio() -> dict[str, object]:
+    """A tract of 4,000 persons in 80 blocks, all its tables, exact ages."""
+    ours, peer, detail = [], [], {}
+    for mix in ("simple", "national", "diverse"):
+        records = blocks.tract(4000, 80, SEED, mix)
+        inner, outer = _tract(records)
+        compiled = compile_tables(
+            scenario().schema, tables("block", inner.variables), inner.variables,
+            around=tables("tract", outer.variables), around_present=outer.variables,
+        )  # fmt: skip
+        columns = [outer.column[v] for v in compiled.around.variables] if compiled.around else []
+        area = Area(outer.lower[:, columns], outer.lower[:, columns], np.zeros(len(inner.places), np.int64))
+        mine = np.inf
+        for _ in range(4):
+            began = time.perf_counter()
+            problem = places_jointly(compiled, inner, area)
+            answers = one(problem, np.random.default_rng(SEED))
+            mine = min(mine, time.perf_counter() - began)
+        if not answers.fits.all():
+            raise RuntimeError("the tract was not answered")
+        place = scenario()
+        fine = peers.Published(place, "block", inner.variables, exact=True)
+        around = peers.Published(place, "tract", outer.variables, exact=True)
+        answer = peers.tract_record_binary(fine, inner.lower, around, outer.lower[0], cap=5 * CAP)
+        ours.append(mine)
+        peer.append(answer.seconds)
+        detail[mix] = {"ours ms": round(mine * 1e3, 2), "peer s": round(answer.seconds, 3), "outcome": answer.outcome,
+                       "ratio": round(answer.seconds / mine, 1)}  # fmt: skip
+        if mix == "simple":
+            full = peers.tract_record_binary(fine, inner.lower, around, outer.lower[0], cap=5 * CAP, eliminate=False)
+            detail["paper's own model, simple"] = {
+                "peer s": round(full.seconds, 2),
+                "outcome": full.outcome,
+                "ratio": round(full.seconds / mine, 1),
+            }
+    return {
+        "name": "tract-vs-record-binary",
+        "ratio": round(float(np.mean(peer) / np.mean(ours)), 1),
+        "unit": "times, mean of three tracts",
+        "n": 3,
+        "peer": "one binary per person slot, a tract at once (equation 5), zeros of all tables eliminated, on HiGHS",
+        "detail": detail,
+    }
+
+
+def _tract(records: Records) -> tuple[Counts, Counts]:
+    whole = Records(records.schema, ("99001000001",), np.zeros(len(records), np.int32), records.codes)
+    place = scenario()
+    inner = tabulate(records, [t for t in place.tables if t.level == "block"], "block")
+    return inner, tabulate(whole, [t for t in place.tables if t.level == "tract"], "tract")

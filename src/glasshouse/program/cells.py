@@ -1,0 +1,112 @@
+"""Which kinds of record can published numbers tell apart? The cells that a histogram has for them.
+
+Levels of an attribute that no predicate tells apart form a class; a cell is one class of each attribute. Any split of
+a cell over its levels fits the same numbers, so nothing is lost by counting cells. Cells that cannot occur
+(structural zeros) are left out, without ever writing down the full product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.errors import InputError
+from glasshouse.records import Codes
+from glasshouse.schema import EVERYONE, Predicate, Schema
+
+MAX_CELLS = 20_000_000  # of one partition: a table of their classes must fit in memory
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a histogram: `codes[c]` are the classes of cell `c`, `classes[a][level]` the class of a level."""
+
+    schema: Schema
+    classes: tuple[NDArray[np.int64], ...]
+    codes: Codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @cached_property
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(int(classes.max()) + 1 for classes in self.classes)
+
+    @cached_property
+    def _positions(self) -> NDArray[np.int64]:
+        return np.asarray(np.ravel_multi_index(tuple(self.codes.T.astype(np.int64)), self._shape))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many different records each cell stands for."""
+        sizes = np.ones(len(self), np.int64)
+        for attribute, classes in enumerate(self.classes):
+            sizes *= np.bincount(classes)[self.codes[:, attribute]]
+        return sizes
+
+    def levels(self, cell: int) -> Predicate:
+        """The description of a cell."""
+        attributes = enumerate(self.schema.attributes)
+        return self.schema.where(
+            {a.name: np.flatnonzero(self.classes[i] == self.codes[cell, i]).tolist() for i, a in attributes}
+        )
+
+    def of(self, codes: Codes) -> NDArray[np.int64]:
+        """The cell of each record; a record that cannot exist is refused."""
+        columns = tuple(classes[codes[:, attribute]] for attribute, classes in enumerate(self.classes))
+        position = np.ravel_multi_index(columns, self._shape)
+        cell = np.minimum(np.searchsorted(self._positions, position), max(len(self) - 1, 0))
+        if len(position) and (not len(self) or (self._positions[cell] != position).any()):
+            raise InputError("a record is of a kind that the schema calls impossible; check the records")
+        return cell
+
+    def inside(self, predicate: Predicate) -> NDArray[np.bool_]:
+        """The cells all of whose records satisfy the predicate."""
+        return self._chosen(predicate, every=True)
+
+    def meeting(self, predicate: Predicate) -> NDArray[np.bool_]:
+        """The cells some of whose records satisfy the predicate."""
+        return self._chosen(predicate, every=False)
+
+    def _chosen(self, predicate: Predicate, *, every: bool) -> NDArray[np.bool_]:
+        chosen = np.ones(len(self), np.bool_)
+        for name, levels in predicate.sets:
+            attribute = self.schema.position[name]
+            classes = self.classes[attribute]
+            allowed = np.bincount(classes[sorted(levels)], minlength=self._shape[attribute])
+            wanted = np.bincount(classes) if every else 1
+            chosen &= (allowed >= wanted)[self.codes[:, attribute]]
+        return chosen
+
+
+def partition(schema: Schema, told_apart: Iterable[Predicate]) -> Cells:
+    """The coarsest cells that tell these predicates, and the impossible records, apart."""
+    predicates = [*told_apart, *(zero.predicate for zero in schema.impossible)]
+    classes = []
+    for attribute in schema.attributes:
+        sets = dict.fromkeys(levels for p in predicates for name, levels in p.sets if name == attribute.name)
+        member = np.zeros((len(attribute), len(sets)), np.bool_)
+        for column, levels in enumerate(sets):
+            member[sorted(levels), column] = True
+        numbers: dict[bytes, int] = {}  # classes are numbered in the order of their first level
+        classes.append(np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in member], np.int64))
+    boxes = []
+    total = 0
+    for box in schema.possible(EVERYONE):
+        sides = [
+            np.unique(of[sorted(box.by_attribute[a.name])]) if a.name in box.by_attribute else np.unique(of)
+            for a, of in zip(schema.attributes, classes, strict=True)
+        ]
+        total += prod(len(side) for side in sides)
+        if total > MAX_CELLS:
+            raise InputError(f"the tables tell more than {MAX_CELLS:,} kinds of record apart; use fewer tables at once")
+        boxes.append(np.array(list(product(*sides)), np.int16).reshape(-1, len(sides)))
+    codes = np.concatenate(boxes) if boxes else np.empty((0, len(schema.attributes)), np.int16)
+    order = np.lexsort(codes.T[::-1])
+    return Cells(schema, tuple(classes), np.ascontiguousarray(codes[order]))

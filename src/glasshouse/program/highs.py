@@ -1,0 +1,188 @@
+"""What does HiGHS say? An adapter: the relaxation first, whose duals are proof; branch and bound for the rest.
+
+HiGHS counts in floating point. Its x is rounded and checked in integers, its duals and rays in rational arithmetic;
+what is left is a claim of one engine. Most programs of this house have a whole vertex and end with the relaxation.
+
+The limits are simplex iterations and branch-and-bound nodes, which are the same on every machine. HiGHS does not limit
+the iterations inside branch and bound, so a unit of effort buys fewer nodes of a larger program.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from math import ceil, inf, isfinite
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.errors import GlasshouseBug
+from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, at_once, refuse_unbounded
+from glasshouse.program.prove import certified, dual_bound, infeasible
+from glasshouse.records import UNLIMITED, Count
+
+Float = NDArray[np.float64]
+
+ITERATIONS = 20_000  # of the simplex method, a unit of effort
+NODES = 300_000  # of branch and bound, a unit of effort, divided by the size of the program
+SIZE_OF_NODE = 300  # what a node costs besides its entries, in entries
+_MOST = 2**31 - 1
+_EXACT = 10**15  # HiGHS refuses larger coefficients, and larger costs are not exact in floating point
+
+OPTIONS: dict[str, object] = {
+    "output_flag": False,
+    "threads": 1,
+    "random_seed": 0,
+    "mip_rel_gap": 0.0,
+    "mip_abs_gap": 1 - 1e-6,  # costs are whole: what is less than one better is not better
+    "mip_heuristic_run_feasibility_jump": False,  # takes longer than all the rest on small programs
+}
+_Status = highspy.HighsModelStatus
+_ENDLESS = {_Status.kUnbounded, _Status.kUnboundedOrInfeasible}
+_STUCK = {_Status.kSolveError, _Status.kPresolveError, _Status.kPostsolveError, _Status.kUnknown, _Status.kNotset}
+_engines = threading.local()
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """What HiGHS says when x may be fractional: `duals` are those of the rows or, of an infeasible program, a ray."""
+
+    status: highspy.HighsModelStatus
+    x: Float | None
+    duals: Float | None
+
+
+def highs(program: IntegerProgram, limit: Limit) -> Solution:
+    """Solve an integer program with HiGHS."""
+    settled = at_once(program, limit)
+    if settled is not None:
+        return settled
+    if max(program.largest_cost, program.largest_coefficient) >= _EXACT:
+        return Solution(Outcome.STOPPED)  # HiGHS cannot hold these numbers
+    began = time.perf_counter()
+    relaxation = relax(program, limit)
+    if relaxation.status == _Status.kInfeasible:
+        proven = relaxation.duals is not None and infeasible(program, relaxation.duals)
+        return Solution(Outcome.INFEASIBLE, proof=Proof.EXACT if proven else Proof.UNDECIDED)
+    if relaxation.status in _ENDLESS:
+        return refuse_unbounded(program, highs, limit) or Solution(Outcome.STOPPED)
+    floor = None
+    x = _whole(program, relaxation.x)
+    if relaxation.status == _Status.kOptimal and relaxation.x is not None and relaxation.duals is not None:
+        floor = dual_bound(program, relaxation.duals)
+        if x is not None:
+            value = program.value(x)
+            if value == floor or abs(value - float(program.cost @ relaxation.x)) < 0.5:
+                return certified(program, Solution(Outcome.OPTIMAL, x, value, floor))
+    elif relaxation.status not in _STUCK:
+        outcome = Outcome.STOPPED if x is None else Outcome.FEASIBLE
+        return certified(program, Solution(outcome, x, clock=relaxation.status == _Status.kTimeLimit))
+    if not limit.branches:
+        return Solution(Outcome.STOPPED, bound=floor, floor=floor, duals=relaxation.duals)
+    left = inf if limit.seconds is None else limit.seconds - (time.perf_counter() - began)
+    if left <= 0:
+        return Solution(Outcome.STOPPED, bound=floor, floor=floor, clock=True)
+    return _branch(program, limit, left, floor)
+
+
+def relax(program: IntegerProgram, limit: Limit) -> Relaxation:
+    """Solve the program for fractional x. Without presolve: it is faster on small programs, and keeps the rays."""
+    engine = _engine()
+    _set(engine, "presolve", "off")
+    _set(engine, "simplex_iteration_limit", min(ceil(min(limit.effort * ITERATIONS, _MOST)), _MOST))
+    _run(engine, program, 0, inf if limit.seconds is None else limit.seconds)
+    status = engine.getModelStatus()
+    if status == _Status.kInfeasible:
+        answer, found, ray = engine.getDualRay()
+        known = answer != highspy.HighsStatus.kError and found
+        return Relaxation(status, None, np.array(ray, np.float64) if known else None)
+    solution = engine.getSolution()
+    x = np.array(solution.col_value) if solution.value_valid else None
+    return Relaxation(status, x, np.array(solution.row_dual) if solution.dual_valid else None)
+
+
+def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | None) -> Solution:
+    """Solve the program for whole x by branch and bound."""
+    engine = _engine()
+    _set(engine, "presolve", "choose")
+    _set(engine, "simplex_iteration_limit", _MOST)
+    nodes = limit.effort * NODES / (SIZE_OF_NODE + len(program.index) + len(program.cost))
+    _set(engine, "mip_max_nodes", ceil(min(max(nodes, 1), _MOST)))
+    _run(engine, program, 1, seconds)
+    status = engine.getModelStatus()
+    if status == _Status.kInfeasible:
+        return Solution(Outcome.INFEASIBLE, floor=floor)
+    if status in _ENDLESS:
+        return refuse_unbounded(program, highs, limit) or Solution(Outcome.STOPPED, floor=floor)
+    solution = engine.getSolution()
+    x = _whole(program, np.array(solution.col_value)) if solution.value_valid else None
+    claimed = engine.getInfo().mip_dual_bound
+    bound = ceil(claimed - 1e-6) if isfinite(claimed) and status not in _STUCK else None
+    bound = max((b for b in (bound, floor) if b is not None), default=None)
+    clock = status == _Status.kTimeLimit
+    if x is None:
+        return Solution(Outcome.STOPPED, None, bound, floor, clock=clock)
+    value = program.value(x)
+    if status == _Status.kOptimal and bound is not None and bound >= value:
+        return certified(program, Solution(Outcome.OPTIMAL, x, value, floor))
+    bound = None if bound is None else min(bound, value)
+    return certified(program, Solution(Outcome.FEASIBLE, x, bound, floor, clock=clock))
+
+
+def _whole(program: IntegerProgram, x: Float | None) -> Count | None:
+    """The nearest whole vector, if it fits."""
+    if x is None or not np.isfinite(x).all() or np.abs(x).max() >= 2**53:
+        return None
+    whole = np.rint(x).astype(np.int64)
+    return whole if program.fits(whole) else None
+
+
+def _engine() -> Any:
+    """This thread's HiGHS, with our options set once."""
+    if not hasattr(_engines, "highs"):
+        engine = highspy._core._Highs()  # the plain binding: the class around it sets up callbacks we do not use
+        for name, value in OPTIONS.items():
+            _set(engine, name, value)
+        _engines.highs = engine
+    return _engines.highs
+
+
+def _set(engine: Any, name: str, value: object) -> None:
+    if engine.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+        raise GlasshouseBug(f"HiGHS does not take the option {name} = {value}; please report the version of highspy")
+
+
+def _run(engine: Any, program: IntegerProgram, integrality: int, seconds: float) -> None:
+    """Load a program, which forgets the one before and everything learnt from it, and solve it.
+
+    Loading takes 10 microseconds. Changing a solved relaxation to integers instead is slower in all: HiGHS then keeps
+    the basis and skips presolve.
+    """
+    _set(engine, "time_limit", seconds)
+    n = len(program.cost)
+    status = engine.passModel(
+        n,
+        len(program.row_lower),
+        len(program.index),
+        highspy.MatrixFormat.kRowwise.value,
+        highspy.ObjSense.kMinimize.value,
+        0.0,
+        program.cost.astype(np.float64),
+        np.where(program.lower <= -UNLIMITED, -inf, program.lower),
+        np.where(program.upper >= UNLIMITED, inf, program.upper),
+        np.where(program.row_lower <= -UNLIMITED, -inf, program.row_lower),
+        np.where(program.row_upper >= UNLIMITED, inf, program.row_upper),
+        program.starts[:-1].astype(np.int32),
+        program.index,
+        program.coefficient.astype(np.float64),
+        np.full(n, integrality, np.int32),
+    )
+    if status == highspy.HighsStatus.kError:  # a warning tells of coefficients that are 0
+        raise GlasshouseBug(f"HiGHS does not take a program of {n} variables; please report the program")
+    if engine.clearSolver() == highspy.HighsStatus.kError:
+        raise GlasshouseBug("HiGHS does not forget the problem before; please report the version of highspy")
+    if engine.run() == highspy.HighsStatus.kError and engine.getModelStatus() not in _STUCK:
+        raise GlasshouseBug(f"HiGHS failed with {engine.getModelStatus()}; please report the program")

@@ -1,0 +1,441 @@
+"""Which histograms fit a release? Tables compiled once; then the integer program of each place, or of places jointly.
+
+The tables of a place say how its cells add up. Tables of an area around it (the tract of a block) say so for all its
+places together: jointly they are rows over the cells of all of them; for one place alone they are limits from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from glasshouse.errors import InputError
+from glasshouse.program.cells import Cells, partition
+from glasshouse.program.propagate import Array
+from glasshouse.program.reduce import Programs, Split, split
+from glasshouse.program.rows import Limits, Recipe, Rows, compile_rows, exact_differences
+from glasshouse.records import UNLIMITED, Count
+from glasshouse.release import Counts, Table
+from glasshouse.schema import EVERYONE, Predicate, Schema
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What follows from the tables alone: the cells, the rows of a place, and those of the area around it."""
+
+    cells: Cells
+    own: Rows
+    around: Rows | None = None
+    total_known: bool = False  # does some table count every record of a place once?
+
+    def columns(self, variables: tuple[str, ...]) -> NDArray[np.int64]:
+        """Where the numbers of a place stand among these variables; remembered, as the next place has them too."""
+        if self._columns.get("variables") is not variables:
+            at = {variable: index for index, variable in enumerate(variables)}
+            missing = [variable for variable in self.own.variables if variable not in at]
+            if missing:
+                raise InputError(f"variable {missing[0]} was compiled, but is not among the published numbers")
+            self._columns.update(variables=variables, at=np.array([at[v] for v in self.own.variables], np.int64))
+        return np.asarray(self._columns["at"])
+
+    @cached_property
+    def _columns(self) -> dict[str, Any]:
+        return {}
+
+    @cached_property
+    def parts(self) -> int:
+        """Into how many independent problems the tables of a place always fall."""
+        from scipy.sparse.csgraph import connected_components
+
+        rows = self.own.members[: self.own.differences]
+        return int(connected_components(rows.T @ rows, directed=False)[0])
+
+    @cached_property
+    def rows_of(self) -> tuple[Array, NDArray[np.int32], Array]:
+        """The rows of each cell, and how often they count it."""
+        return _by_cell(self.own)
+
+    @cached_property
+    def owned(self) -> tuple[Array, NDArray[np.int32]]:
+        """For each difference the cells whose shortest row it is; cells in no row at all come last."""
+        members = self.own.members[: self.own.differences].tocsc()
+        sizes = np.diff(self.own.members[: self.own.differences].indptr)
+        owner = np.full(len(self.cells), self.own.differences, np.int64)
+        for cell in range(len(self.cells)):
+            rows = members.indices[members.indptr[cell] : members.indptr[cell + 1]]
+            if len(rows):
+                owner[cell] = rows[np.argmin(sizes[rows])]
+        order = np.argsort(owner, kind="stable").astype(np.int32)
+        return np.searchsorted(owner[order], np.arange(self.own.differences + 2)).astype(np.int64), order
+
+
+def compile_tables(
+    schema: Schema,
+    tables: Sequence[Table],
+    present: Collection[str],
+    *,
+    around: Sequence[Table] = (),
+    around_present: Collection[str] = (),
+    told_apart: Collection[Predicate] = (),
+    finest: bool = False,
+) -> Compiled:
+    """Compile the tables of a place, and those of the area around it.
+
+    Cells are what the tables of a place tell apart, and what `told_apart` does; with `finest` also what the tables
+    around tell apart. Otherwise numbers of the area that are finer than the cells are added up.
+    """
+    used = [predicate for table in tables for predicate in _told(table, present)]
+    outer = [p for t in around for p in _told(t, around_present, finest=finest)]
+    cells = partition(schema, [*used, *told_apart, *outer])
+    rows = compile_rows(cells, around, around_present) if around else None
+    counts_all = any(
+        table.universe == EVERYONE and not table.tally and all(line.variable in present for line in table.leaves)
+        for table in tables
+    )
+    return Compiled(cells, compile_rows(cells, tables, present), rows, counts_all)
+
+
+def _told(table: Table, present: Collection[str], *, finest: bool = True) -> Iterator[Predicate]:
+    """What the published numbers of a table tell apart; a total of a tally needs its leaves told apart to be a row."""
+    for line in table.lines:
+        if line.variable in present and line.predicate is None:
+            yield from (leaf.predicate for leaf in table.leaves_of(line) if leaf.predicate is not None)
+        elif line.variable in present and line.predicate is not None and finest:
+            yield line.predicate
+
+
+class Area(NamedTuple):
+    """The numbers of the areas around places: a row for each area, columns as `around.variables`; `of` each place."""
+
+    lower: Count
+    upper: Count
+    of: NDArray[np.int64]
+
+    def check(self, places: int, variables: int) -> None:
+        """Refuse areas that do not belong to these places and tables."""
+        if len(self.of) != places:
+            raise InputError(f"there are {places} places; the areas of {len(self.of)} were given")
+        if self.lower.shape != self.upper.shape or self.lower.shape[1] != variables:
+            raise InputError(f"the numbers of an area need {variables} columns; found {self.lower.shape[1]}")
+        if len(self.of) and not (self.of.min() >= 0 and self.of.max() < len(self.lower)):
+            raise InputError(f"there are {len(self.lower)} areas; a place names area {int(self.of.max())}")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Programs whose variables are cells of places: `cell[v]` of `places[place[v]]`. Jointly solved, one program."""
+
+    compiled: Compiled
+    places: tuple[str, ...]
+    programs: Programs
+    place: NDArray[np.int32]
+    cell: NDArray[np.int32]
+    bad: NDArray[np.bool_]  # of each program: its numbers contradict each other before any cell is looked at
+    program: NDArray[np.int64]  # of each place
+    fixed_total: NDArray[np.bool_]  # of each program: every histogram that fits has the same number of records
+
+    def check(self, number: int) -> None:
+        """Refuse the number of a program that is not there."""
+        if not 0 <= number < len(self.programs):
+            raise InputError(f"there are {len(self.programs)} programs, counted from 0; found {number}")
+
+    def split(self, *, propagate: bool = True) -> Split:
+        """The programs after propagation, taken apart."""
+        return self._split if propagate else split(self.programs, self.bad, propagate=False)
+
+    @cached_property
+    def _split(self) -> Split:
+        return split(self.programs, self.bad)
+
+    def start(
+        self, cell: NDArray[np.int64], place: NDArray[np.int64], counts: Count
+    ) -> tuple[Count, NDArray[np.bool_]]:
+        """Counts by cell and place as values of the variables, and the programs some of whose counts are in none."""
+        width = np.int64(len(self.compiled.cells))
+        key, wanted = self.place.astype(np.int64) * width + self.cell, place * width + cell  # keys ascend
+        x, lost = np.zeros(len(key), np.int64), np.zeros(len(self.programs), np.bool_)
+        at = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
+        found = key[at] == wanted if len(key) else np.zeros(len(wanted), np.bool_)
+        np.add.at(x, at[found], counts[found])
+        lost[self.program[place[~found & (counts > 0)]]] = True
+        return x, lost
+
+    def chosen(self, predicate: Predicate, *, every: bool = True) -> NDArray[np.bool_]:
+        """The variables whose cells lie inside a predicate, or without `every` those that meet it."""
+        cells = self.compiled.cells
+        return (cells.inside(predicate) if every else cells.meeting(predicate))[self.cell]
+
+
+def places_alone(compiled: Compiled, counts: Counts, area: Area | None = None, *, tighten: bool = False) -> Problem:
+    """One program for each place. Numbers of the area around, if given, are limits from above.
+
+    With `tighten`, differences of the area's numbers are limits too, not only the printed numbers.
+    """
+    own = compiled.own
+    columns = compiled.columns(counts.variables)
+    direct = own.are_exact(counts.lower, counts.upper)
+    if direct:  # no need to hold the limits of all places at once
+        row, sure = np.zeros((1, own.rows_in_all), np.int64), np.ones(len(counts.places), np.bool_)
+        limits = Limits(row, row, sure, ~sure)
+    else:
+        limits = own.limits(counts.lower, counts.upper, columns)
+    return _alone(
+        compiled, counts, own.recipe(columns), limits, _caps(compiled, area, tighten, len(counts.places)), direct
+    )
+
+
+def _caps(compiled: Compiled, area: Area | None, tighten: bool, places: int) -> _Caps:
+    if area is None:
+        none, zero = np.empty(0, np.int64), np.zeros(places, np.int64)
+        return _Caps(np.zeros((1, 0), np.int64), zero, np.zeros(len(compiled.cells) + 1, np.int64), none)
+    if compiled.around is None:
+        raise InputError("numbers of an area were given, but its tables were not compiled")
+    area.check(places, len(compiled.around.variables))
+    around, split = compiled.around, compiled.around.differences
+    if not tighten:
+        chosen, upper = slice(split, None), around.printed(area.upper)
+    else:  # where all is exact, the differences say everything and limits has no other columns
+        upper = around.limits(area.lower, area.upper).upper
+        chosen = slice(0, upper.shape[1])
+    by_cell = around.members[chosen].tocsc()
+    return _Caps(
+        np.ascontiguousarray(upper), area.of, by_cell.indptr.astype(np.int64), by_cell.indices.astype(np.int64)
+    )
+
+
+class _Caps(NamedTuple):
+    """Limits from above: for each area and row, and the rows of each cell."""
+
+    upper: Count
+    of: NDArray[np.int64]
+    starts: Array
+    rows: Array
+
+
+def places_jointly(compiled: Compiled, counts: Counts, area: Area) -> Problem:
+    """One program for each area, over the cells of all its places (which stand area by area)."""
+    if compiled.around is None:
+        raise InputError("numbers of an area were given, but its tables were not compiled")
+    area.check(len(counts.places), len(compiled.around.variables))
+    if (np.diff(area.of) < 0).any():
+        raise InputError("places that are solved jointly must stand area by area")
+    alone = places_alone(compiled, counts, area, tighten=True)
+    limits = compiled.around.limits(area.lower, area.upper)
+    areas = len(area.lower)
+    area_of = area.of[alone.place]
+    row_starts, rows_of, times = _by_cell(compiled.around)
+    width = limits.lower.shape[1]
+    lengths = np.diff(row_starts)[alone.cell]
+    variable = np.repeat(np.arange(len(alone.cell)), lengths)
+    within = np.arange(len(variable)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    entry = row_starts[alone.cell][variable] + within
+    row = rows_of[entry]
+    kept = ~limits.exact[area_of[variable]] | (row < compiled.around.differences)
+    key, variable, entry = (area_of[variable] * width + row)[kept], variable[kept], entry[kept]
+    number, row_of = np.unique(key, return_inverse=True)
+    order = np.lexsort((variable, row_of))
+    shared_lower, shared_upper = limits.lower.reshape(-1)[number], limits.upper.reshape(-1)[number]
+    bad = limits.bad.copy()
+    empty = np.ones(areas * width, np.bool_)  # rows without a cell: 0 must be possible
+    empty[number] = False
+    used = np.arange(width)[None, :] < np.where(limits.exact, compiled.around.differences, width)[:, None]
+    bad |= (used & empty.reshape(areas, width) & (limits.lower > 0)).any(axis=1)
+    bad[area.of[alone.bad]] = True
+    # own rows of the places, then the shared rows, area by area
+    programs = alone.programs
+    own_area = area.of[np.repeat(np.arange(len(programs)), np.diff(programs.row_first))]
+    owners = np.concatenate([own_area, number // width])
+    sizes = np.concatenate([np.diff(programs.starts), np.bincount(row_of, minlength=len(number))])
+    begins = np.concatenate([programs.starts[:-1], len(programs.index) + np.cumsum(sizes[len(own_area) :])
+                             - sizes[len(own_area) :]])  # fmt: skip
+    entries = np.concatenate([programs.index, variable[order].astype(np.int32)])
+    values = np.concatenate([programs.coefficient, times[entry[order]]])
+    sequence = np.argsort(owners, kind="stable")
+    sizes, begins = sizes[sequence], begins[sequence]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    gather = np.repeat(begins - starts[:-1], sizes) + np.arange(starts[-1])
+    ranges = np.arange(areas + 1)
+    joint = Programs(
+        np.searchsorted(area_of, ranges).astype(np.int64),
+        programs.lower,
+        programs.upper,
+        np.searchsorted(owners[sequence], ranges).astype(np.int64),
+        np.concatenate([programs.row_lower, shared_lower])[sequence],
+        np.concatenate([programs.row_upper, shared_upper])[sequence],
+        starts,
+        entries[gather],
+        values[gather],
+    )
+    fixed = np.ones(areas, np.bool_)
+    fixed[area.of[~alone.fixed_total]] = False
+    return Problem(compiled, counts.places, joint, alone.place, alone.cell, bad, area.of, fixed)
+
+
+def _by_cell(rows: Rows) -> tuple[Array, NDArray[np.int32], Array]:
+    """The rows of each cell, ascending: differences come first. Where each cell's begin, the rows, how often each."""
+    members = rows.members.tocsc()
+    members.sort_indices()
+    return members.indptr.astype(np.int64), members.indices.astype(np.int32), members.data.astype(np.int64)
+
+
+class _Layout(NamedTuple):
+    """Where rows and cells meet: the rows of each cell, and the cells of each row that owns them."""
+
+    starts: Array
+    rows: NDArray[np.int32]
+    times: Array  # how often the row counts the cell
+    owned_starts: Array
+    owned: NDArray[np.int32]
+
+
+def _alone(compiled: Compiled, counts: Counts, recipe: Recipe, limits: Limits, caps: _Caps, direct: bool) -> Problem:
+    layout = _Layout(*compiled.rows_of, *compiled.owned)
+    first, place, cell, upper, row_first, row_lower, row_upper, starts, index, times, bad = _live(
+        direct, counts.lower, recipe, limits, layout, caps
+    )
+    zero = np.zeros(len(upper), np.int64)
+    programs = Programs(first, zero, upper, row_first, row_lower, row_upper, starts, index, times)
+    fixed = limits.exact & compiled.total_known
+    return Problem(compiled, counts.places, programs, place, cell, bad, np.arange(len(counts.places)), fixed)
+
+
+@njit(cache=True, nogil=True)
+def _room(array, used, more):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """The array, or a longer copy, with room for more."""
+    if used + more <= len(array):
+        return array
+    longer = np.empty(2 * (used + more), array.dtype)
+    longer[:used] = array[:used]
+    return longer
+
+
+@njit(cache=True, nogil=True)
+def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """The live cells of each place (no row of theirs is zero) and the rows that can still be broken.
+
+    Exact places make their limits as they come, in the one row that `lower` and `upper` then have.
+    """
+    lower, upper, exact, differences = limits.lower, limits.upper, limits.exact, recipe.differences
+    starts, rows, area = layout.starts, layout.rows, caps.of
+    places, all_rows, cells = len(exact), lower.shape[1], len(starts) - 1
+    width = all_rows + caps.upper.shape[1]
+    found, limit = np.empty(cells, np.int32), np.empty(cells, np.int64)  # live cells of a place, and their limits
+    count, total = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    slot, touched = np.zeros(width, np.int64), np.empty(width, np.int64)
+    listed, marked = np.empty(all_rows + 1, np.int64), np.zeros(all_rows, np.bool_)  # rows that are not 0
+    first, row_first = np.zeros(places + 1, np.int64), np.zeros(places + 1, np.int64)
+    place_out, cell_out, upper_out = np.empty(1024, np.int32), np.empty(1024, np.int32), np.empty(1024, np.int64)
+    row_lower, row_upper, row_starts = np.empty(1024, np.int64), np.empty(1024, np.int64), np.zeros(1024, np.int64)
+    index, times = np.empty(4096, np.int32), np.empty(4096, np.int64)
+    broken = limits.bad.copy()
+    variables, rows_used, entries = 0, 0, 0
+    for place in range(places):
+        first[place], row_first[place] = variables, rows_used
+        if broken[place]:
+            continue
+        at = place
+        if direct:
+            at = 0
+            known = exact_differences(values[place], recipe, lower[0], listed, marked)
+            broken[place] = known < 0
+            if known < 0:
+                continue
+        else:
+            known = 0
+            for row in range(differences):
+                if upper[at, row] > 0:
+                    listed[known] = row
+                    known += 1
+        listed[known] = differences  # cells in no row at all
+        last = differences if exact[place] else all_rows
+        live = 0
+        for i in range(known + 1):
+            row = listed[i]
+            for one in range(layout.owned_starts[row], layout.owned_starts[row + 1]):
+                cell = layout.owned[one]
+                most = UNLIMITED
+                for entry in range(starts[cell], starts[cell + 1]):
+                    if rows[entry] >= last or most == 0:
+                        break
+                    often = layout.times[entry]
+                    most = min(most, upper[at, rows[entry]] if often == 1 else upper[at, rows[entry]] // often)
+                for entry in range(caps.starts[cell], caps.starts[cell + 1]):
+                    if most == 0:
+                        break
+                    most = min(most, caps.upper[area[place], caps.rows[entry]])
+                if most > 0:
+                    found[live], limit[cell] = cell, most
+                    live += 1
+        found[:live].sort()
+        used = 0  # rows of this place
+        for i in range(live):
+            cell = found[i]
+            for entry in range(starts[cell], starts[cell + 1]):
+                row = rows[entry]
+                if row >= last:
+                    break
+                if count[row] == 0:
+                    touched[used] = row
+                    used += 1
+                count[row] += 1
+                total[row] += layout.times[entry] * limit[cell]
+            for entry in range(caps.starts[cell], caps.starts[cell + 1]):
+                row = all_rows + caps.rows[entry]
+                if count[row] == 0:
+                    touched[used] = row
+                    used += 1
+                count[row] += 1
+                total[row] += limit[cell]
+        for i in range(known if direct else last):
+            row = listed[i] if direct else i
+            if lower[at, row] > 0 and count[row] == 0:
+                broken[place] = True  # something is counted there, but no cell can hold it
+        touched[:used].sort()
+        if not broken[place]:
+            row_lower, row_upper = _room(row_lower, rows_used, used), _room(row_upper, rows_used, used)
+            row_starts = _room(row_starts, rows_used + 1, used)
+            for i in range(used):
+                row = touched[i]
+                low = lower[at, row] if row < all_rows else 0
+                high = upper[at, row] if row < all_rows else caps.upper[area[place], row - all_rows]
+                slot[row] = -1
+                if low > 0 or total[row] > high:
+                    row_lower[rows_used], row_upper[rows_used] = low, high
+                    slot[row] = entries
+                    entries += count[row]
+                    rows_used += 1
+                    row_starts[rows_used] = entries
+            before = row_starts[row_first[place]]
+            index, times = _room(index, before, entries - before), _room(times, before, entries - before)
+            place_out, cell_out = _room(place_out, variables, live), _room(cell_out, variables, live)
+            upper_out = _room(upper_out, variables, live)
+            for i in range(live):
+                cell = found[i]
+                place_out[variables], cell_out[variables], upper_out[variables] = place, cell, limit[cell]
+                for entry in range(starts[cell], starts[cell + 1]):
+                    row = rows[entry]
+                    if row >= last:
+                        break
+                    if slot[row] >= 0:
+                        index[slot[row]], times[slot[row]] = variables, layout.times[entry]
+                        slot[row] += 1
+                for entry in range(caps.starts[cell], caps.starts[cell + 1]):
+                    row = all_rows + caps.rows[entry]
+                    if slot[row] >= 0:
+                        index[slot[row]], times[slot[row]] = variables, 1
+                        slot[row] += 1
+                variables += 1
+        for i in range(used):
+            count[touched[i]], total[touched[i]] = 0, 0
+        for i in range(known if direct else 0):
+            lower[0, listed[i]] = 0
+    first[places], row_first[places] = variables, rows_used
+    return (first, place_out[:variables], cell_out[:variables], upper_out[:variables], row_first, row_lower[:rows_used],
+            row_upper[:rows_used], row_starts[: rows_used + 1], index[:entries],
+        times[:entries], broken)  # fmt: skip

@@ -1,0 +1,180 @@
+"""Is it certain? Turns what an engine claims into what holds: by rational arithmetic, or by asking a second engine.
+
+Any multipliers y of the rows give a valid lower bound: for every x that fits,
+cost.x = y.(A x) + (cost - y A).x >= sum of the least y_i times row i can be + the least the rest can be.
+So the floating-point duals of an engine are rounded to fractions and the bound is computed in integers: rounding can
+make it less tight, never wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.errors import GlasshouseBug
+from glasshouse.program.integer import SAFE, IntegerProgram, Limit, Outcome, Proof, Solution, Solver, Whole, largest
+from glasshouse.records import UNLIMITED, Count
+
+Float = NDArray[np.float64]
+
+# Duals of small programs are mostly small fractions; the last is for those that are not.
+DENOMINATORS = (1, 2, 12, 420, 2**20)
+_CLOSE = 1e-6  # a dual this near to a fraction is taken to be it
+_DOUBLE = 2**53  # integers below this are exact in floating point
+
+
+def dual_bound(program: IntegerProgram, duals: Float, cost: Count | None = None) -> int | None:
+    """A number that the cost of no x that fits is below, from any row duals; None when they give none."""
+    target = program.cost if cost is None else cost
+    y = _tame(duals)
+    best: int | None = None
+    for denominator in DENOMINATORS:
+        scaled = y * denominator
+        whole = np.rint(scaled)
+        meant = not len(y) or bool(np.abs(whole - scaled).max() <= _CLOSE)
+        if meant or denominator == DENOMINATORS[-1]:
+            found = _bound(program, whole, denominator, target)
+            if found is not None:
+                best = found if best is None else max(best, found)
+                if meant:
+                    break
+    return best
+
+
+def infeasible(program: IntegerProgram, ray: Float) -> bool:
+    """Does this combination of rows prove that nothing fits, not even fractions? Its sign and length do not matter."""
+    finite = _tame(ray)
+    sizes = np.abs(finite)
+    longest = float(sizes.max(initial=0.0))
+    if longest < 1e-100:
+        return False
+    shortest = float(sizes[sizes > 1e-9 * longest].min())
+    nothing = np.zeros_like(program.cost)
+    for unit in (shortest, -shortest, longest, -longest):  # in units of one of its terms a ray is often whole
+        found = dual_bound(program, finite / unit, nothing)
+        if found is not None and found > 0:
+            return True
+    return False
+
+
+def _tame(values: Float) -> Float:
+    """The values without what no engine should say: any multipliers are valid, so changing some is allowed."""
+    if len(values) and not np.abs(values).max() < 1e30:  # true for NaN too
+        return np.where(np.abs(values) < 1e30, values, 0.0)
+    return np.asarray(values, np.float64)
+
+
+def _bound(program: IntegerProgram, multipliers: Float, denominator: int, cost: Count) -> int | None:
+    """The bound of the duals multipliers / denominator, rounded up, as every cost is whole."""
+    usable = np.where(multipliers > 0, program.row_lower > -UNLIMITED, program.row_upper < UNLIMITED)
+    kept = np.where(usable, multipliers, 0.0)
+    size = float(np.abs(kept).max()) if len(kept) else 0.0
+    combined = size * max(program.largest_coefficient * len(program.index), 1)  # no combination of rows is larger
+    dearest = program.largest_cost if cost is program.cost else largest(cost)
+    fast = combined < _DOUBLE and denominator * dearest < SAFE / 2
+    y: Whole = kept.astype(np.int64) if fast else _python_integers(kept)
+    rest = denominator * (cost if fast else cost.astype(object)) - _combined(program, y)
+    up, down = rest > 0, rest < 0
+    lower, upper = program.lower, program.upper
+    if (up & (lower <= -UNLIMITED)).any() or (down & (upper >= UNLIMITED)).any():
+        lower, upper = program.implied
+        if (up & (lower <= -UNLIMITED)).any() or (down & (upper >= UNLIMITED)).any():
+            return None
+    sides = np.where(up, lower, upper)
+    rows = np.where(y > 0, program.row_lower, program.row_upper)
+    if fast and np.abs(rest.astype(np.float64)) @ np.abs(sides) + np.abs(kept) @ np.abs(rows) < SAFE / 2:
+        total = int(y @ rows) + int(rest @ sides)
+    else:
+        total = sum(a * b for a, b in zip(y.tolist(), rows.tolist(), strict=True))
+        total += sum(a * b for a, b in zip(rest.tolist(), sides.tolist(), strict=True))
+    return -(-total // denominator)
+
+
+def _combined(program: IntegerProgram, y: Whole) -> Whole:
+    """y A, exactly: in floating point where every sum is below 2**53, else in Python's integers."""
+    if y.dtype != object:
+        terms = (y[program.row_of] * program.coefficient).astype(np.float64)
+        return np.bincount(program.index, terms, len(program.cost)).astype(np.int64)
+    sums = np.zeros(len(program.cost), object)
+    np.add.at(sums, program.index, y[program.row_of] * program.coefficient.astype(object))
+    return sums
+
+
+def _python_integers(values: Float) -> Whole:
+    whole = np.empty(len(values), object)
+    whole[:] = [int(value) for value in values]
+    return whole
+
+
+def certified(program: IntegerProgram, solution: Solution) -> Solution:
+    """The solution, exact where its x costs no more than its floor; a contradiction between the two is our bug."""
+    if solution.x is None:
+        return solution
+    value = program.value(solution.x)
+    if solution.floor is None or value > solution.floor:
+        return solution
+    if value < solution.floor:
+        raise GlasshouseBug(f"an x costs {value}, below the proven floor {solution.floor}; please report the program")
+    return replace(solution, outcome=Outcome.OPTIMAL, bound=value, proof=Proof.EXACT, clock=False)
+
+
+def _checked(program: IntegerProgram, solution: Solution) -> Solution:
+    """The same, for a solution from any engine at all."""
+    if solution.x is not None and not program.fits(solution.x):
+        raise GlasshouseBug("an engine handed out an x that does not fit its program; please report the program")
+    return certified(program, solution)
+
+
+def two_engines(program: IntegerProgram, first: Solution, second: Solver, limit: Limit) -> Solution:
+    """Ask a second engine to confirm what the first claims.
+
+    An optimal x is confirmed when the second engine, too, finds nothing cheaper; `infeasible` when it finds nothing.
+    What is not confirmed comes back undecided, between the proven floor and the best x that either holds.
+    """
+    trivial = dual_bound(program, np.zeros(len(program.row_lower)))
+    first = _checked(program, replace(first, floor=_higher(first.floor, trivial)))
+    if first.proof is Proof.EXACT or first.outcome in (Outcome.FEASIBLE, Outcome.STOPPED):
+        return first
+    if first.outcome is Outcome.INFEASIBLE:
+        return _confirm_infeasible(program, first, second, limit)
+    if first.x is None:
+        raise GlasshouseBug("an engine claims an optimum and holds no x; please report the program")
+    return _confirm_optimal(program, first, first.x, second, limit)
+
+
+def _confirm_infeasible(program: IntegerProgram, first: Solution, second: Solver, limit: Limit) -> Solution:
+    other = _checked(program, second(program, limit))
+    if other.outcome is Outcome.INFEASIBLE:
+        proof = Proof.EXACT if other.proof is Proof.EXACT else Proof.TWO_ENGINES
+        return Solution(Outcome.INFEASIBLE, floor=first.floor, proof=proof)
+    if other.proof is Proof.EXACT:
+        return other
+    floor = _higher(first.floor, other.floor)
+    outcome = Outcome.STOPPED if other.x is None else Outcome.FEASIBLE
+    return Solution(outcome, other.x, floor, floor, clock=first.clock or other.clock)
+
+
+def _confirm_optimal(program: IntegerProgram, first: Solution, x: Count, second: Solver, limit: Limit) -> Solution:
+    value = program.value(x)
+    unsure = Solution(Outcome.FEASIBLE, x, first.floor, first.floor, clock=first.clock)
+    step = gcd(*(int(c) for c in program.cost))
+    cheaper = (value - 1) // step  # a zero cost has value == floor and does not come here
+    if not -UNLIMITED <= cheaper < UNLIMITED:
+        return unsure  # the question cannot be put
+    question = program.with_row(program.cost // step, -UNLIMITED, cheaper)
+    other = _checked(question, second(question, limit))
+    if other.outcome is Outcome.INFEASIBLE:
+        if other.proof is Proof.EXACT:
+            return Solution(Outcome.OPTIMAL, x, value, value, Proof.EXACT)
+        return Solution(Outcome.OPTIMAL, x, value, first.floor, Proof.TWO_ENGINES)
+    # A floor of the question holds for what is cheaper than x; everything else costs at least as much as x.
+    floor = first.floor if other.floor is None else _higher(first.floor, min(other.floor, value))
+    best = x if other.x is None else other.x
+    return _checked(program, replace(unsure, x=best, bound=floor, floor=floor, clock=first.clock or other.clock))
+
+
+def _higher(one: int | None, other: int | None) -> int | None:
+    return max((floor for floor in (one, other) if floor is not None), default=None)

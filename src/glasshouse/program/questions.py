@@ -1,0 +1,162 @@
+"""What can be said about all histograms that fit? One of them, the best, the farthest, all of them, or a range.
+
+Every question goes up the same ladder and comes back with its proof. Questions about many places at once (`one`,
+`best`, `farthest`) are answered for all programs of a problem together; the others for one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.errors import InputError
+from glasshouse.program import ladder as rungs
+from glasshouse.program.bounds import Cost, distance, linear
+from glasshouse.program.histogram import Problem
+from glasshouse.program.ladder import Answers, Ladder
+from glasshouse.program.propagate import Array
+from glasshouse.program.reduce import split, with_sums
+from glasshouse.records import Count
+from glasshouse.schema import EVERYONE, Predicate, Recode
+
+CLIMB = Ladder()
+
+
+def one(problem: Problem, rng: np.random.Generator, ladder: Ladder = CLIMB) -> Answers:
+    """A histogram that fits each program, drawn with the generator.
+
+    Cells are decided in random order, each uniformly within what propagation leaves it, so no corner is preferred;
+    but histograms do not have equal chances, and what a solver had to complete leans to its vertices.
+    """
+    seeds = rng.integers(0, 2**64, len(problem.programs), dtype=np.uint64)
+    return rungs.some(problem.split(propagate=ladder.propagate), seeds, ladder)
+
+
+def best(problem: Problem, cost: Array, ladder: Ladder = CLIMB) -> Answers:
+    """A histogram of least cost for each program; `cost` is per record, by variable."""
+    return rungs.minimum(problem.split(propagate=ladder.propagate), linear(cost), ladder)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A histogram to measure distances from: `counts[i]` records in a cell of a place."""
+
+    place: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    counts: Count
+
+    def __post_init__(self) -> None:
+        if len(self.counts) and self.counts.min() < 0:
+            raise InputError(f"a histogram has no negative counts; found {int(self.counts.min())}")
+
+
+def start_of(problem: Problem, x: Array) -> Start:
+    """The histogram that a solution is."""
+    used = np.flatnonzero(x)
+    return Start(problem.place[used].astype(np.int64), problem.cell[used].astype(np.int64), x[used])
+
+
+@dataclass(frozen=True)
+class Farthest:
+    """How far a fitting histogram can be from the start, for each program: `distance <= truth <= most`."""
+
+    answers: Answers
+    x: Array
+    distance: Count
+    most: Count
+
+
+def farthest(
+    problem: Problem,
+    start: Start,
+    ladder: Ladder = CLIMB,
+    *,
+    on: Collection[Recode] = (),
+    within: Predicate = EVERYONE,
+) -> Farthest:
+    """A fitting histogram at the greatest L1 distance from the start, with a proved bound.
+
+    The distance is taken on the cells of `within`, and on attributes coarsened by the recodes `on`. Where every
+    fitting histogram has the same total, the distance falls by two for each record that overlaps the start.
+    """
+    coarse, counted = _coarse(problem, on, within)
+    begin, outside = problem.start(start.cell, start.place, start.counts)
+    fitting = problem.programs.fit(begin) & ~problem.bad & ~outside
+    halved = problem.fixed_total & fitting & (within == EVERYONE)
+    chosen = counted[start.cell]
+    total = np.zeros(len(problem.programs), np.int64)
+    np.add.at(total, problem.program[start.place[chosen]], start.counts[chosen])
+    if not on:
+        variables = np.flatnonzero(counted[problem.cell])
+        cost = _spread(len(begin), variables, begin[variables], halved[problem.programs.program_of[variables]])
+        whole = problem.split(propagate=ladder.propagate)
+        answers = rungs.minimum(whole, cost, ladder, start=begin, fitting=fitting)
+        x = answers.x
+    else:
+        group, knots, owner = _groups(problem, start, coarse, counted)
+        longer, old, new = with_sums(problem.programs, group, owner)
+        cost = _spread(len(longer.lower), new, knots, halved[owner])
+        longer_begin = np.zeros(len(longer.lower), np.int64)
+        longer_begin[old] = begin
+        np.add.at(longer_begin, new[group[group >= 0]], begin[group >= 0])
+        whole = split(longer, problem.bad, propagate=ladder.propagate)
+        answers = rungs.minimum(whole, cost, ladder, start=longer_begin, fitting=fitting)
+        x = answers.x[old]
+    twice = np.where(halved, 2, 1)
+    return Farthest(answers, x, twice * (total - answers.value), twice * (total - answers.floor))
+
+
+def _groups(
+    problem: Problem, start: Start, coarse: Array, counted: NDArray[np.bool_]
+) -> tuple[Array, Count, NDArray[np.int64]]:
+    """Coarse cells with live cells inside: the one of each variable (or -1), what the start has there, its program."""
+    width = len(problem.compiled.cells)
+    key = problem.place.astype(np.int64) * width + coarse[problem.cell]
+    inside = counted[problem.cell]
+    names, inverse = np.unique(key[inside], return_inverse=True)
+    group = np.full(len(key), -1, np.int64)
+    group[inside] = inverse
+    wanted = start.place * width + coarse[start.cell]
+    at = np.minimum(np.searchsorted(names, wanted), max(len(names) - 1, 0))
+    found = counted[start.cell] & (names[at] == wanted) if len(names) else np.zeros(len(wanted), np.bool_)
+    knots = np.zeros(len(names), np.int64)
+    np.add.at(knots, at[found], start.counts[found])
+    return group, knots, problem.program[names // width]
+
+
+def _spread(n: int, variables: Array, knots: Array, halved: NDArray[np.bool_]) -> Cost:
+    """The cost of the variables that count: the distance, or the overlap alone where totals are fixed."""
+    below, above, knot = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    far = distance(knots)
+    below[variables], above[variables], knot[variables] = far.below, np.where(halved, 0, far.above), knots
+    return Cost(below, above, knot)
+
+
+def _coarse(problem: Problem, on: Collection[Recode], within: Predicate) -> tuple[Array, NDArray[np.bool_]]:
+    """For each cell the number of its coarse cell, and whether it counts."""
+    cells = problem.compiled.cells
+    counted = cells.inside(within)
+    if (counted != cells.meeting(within)).any():
+        raise InputError(
+            f"the cells do not tell '{cells.schema.describe(within)}' apart; name it in 'told_apart' when compiling"
+        )
+    codes = cells.codes.astype(np.int64).copy()
+    for recode in on:
+        at = cells.schema.position[recode.attribute]
+        classes = cells.classes[at]
+        of_level = np.full(len(classes), len(recode.leaves), np.int64)
+        for number, leaf in enumerate(recode.leaves):
+            of_level[sorted(leaf.levels)] = number
+        of_class = np.zeros(int(classes.max()) + 1, np.int64)
+        of_class[classes] = of_level
+        if (of_class[classes] != of_level).any():
+            raise InputError(
+                f"the cells do not tell the groups of recode '{recode.name}' apart; name them in 'told_apart'"
+            )
+        codes[:, at] = of_class[codes[:, at]]
+    if not on:
+        return np.arange(len(cells)), counted
+    return np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64), counted

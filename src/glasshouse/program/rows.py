@@ -1,0 +1,331 @@
+"""What do published numbers say about the cells? Rows: a sum of some cells lies between two numbers.
+
+Where one row lies inside another, their difference is a row too, and often shows a zero that no single table shows.
+So, as long as a row contains another, it is replaced by the difference; what is left says the same with short rows
+that seldom overlap. All of that follows from the tables alone and is worked out once: printed numbers are summed to
+*sets* of cells (single years to a bin, say), and sets are combined, with +1 and -1, to *differences*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import sparse
+
+from glasshouse.errors import GlasshouseBug
+from glasshouse.program.cells import Cells
+from glasshouse.records import UNLIMITED, Count
+from glasshouse.release import Table
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows on cells, and how their limits follow from published numbers.
+
+    The rows of `members` are the differences first and the sets after them. Where all numbers of a place are exact
+    the differences say everything; otherwise both are needed.
+    """
+
+    variables: tuple[str, ...]  # the published numbers used: the columns of `sums`
+    sums: sparse.csr_matrix  # alternatives x variables: numbers that add up to a set of cells
+    partial: Flags  # of each alternative: its numbers count only some records of the set
+    set_of: NDArray[np.int64]  # of each alternative
+    combine: sparse.csr_matrix  # differences, then those that must be 0, x sets
+    members: sparse.csr_matrix  # differences, then sets, x cells: how often a row counts a record (in a tally: often)
+    differences: int  # how many, without those that must be 0
+    complete: bool  # do the differences say everything where numbers are exact?
+
+    def limits(self, lower: Count, upper: Count, columns: NDArray[np.int64] | None = None) -> Limits:
+        """The limits of every row at every place, from published numbers (places x variables).
+
+        `columns` says where the variables stand among the numbers; without it they stand in order.
+        """
+        at = self.sums.indices if columns is None else columns[self.sums.indices]
+        sums, combine, differences = self.sums, self.combine, self.differences
+        if self.are_exact(lower, upper):
+            values = lower if columns is None else lower[:, columns]
+            numbers = np.ascontiguousarray((self._from_variables @ values.T).T)
+            bad = (numbers < 0).any(axis=1) | (numbers[:, differences:] != 0).any(axis=1)
+            numbers = np.ascontiguousarray(numbers[:, :differences])
+            return Limits(numbers, numbers, np.ones(len(lower), np.bool_), bad)
+        low, high = _set_limits(lower, upper, sums.indptr, at, self.partial, self.set_of, combine.shape[1], UNLIMITED)
+        exact, bad = (low == high).all(axis=1) & self.complete, (low > high).any(axis=1)
+        least, most = _difference_limits(low, high, combine.indptr, combine.indices, combine.data, UNLIMITED)
+        bad |= (least > most).any(axis=1) | (least[:, differences:] > 0).any(axis=1)
+        return Limits(
+            np.concatenate([least[:, :differences], low], axis=1),
+            np.concatenate([most[:, :differences], high], axis=1),
+            exact,
+            bad,
+        )
+
+    def are_exact(self, lower: Count, upper: Count) -> bool:
+        """Do these numbers give the rows exactly, at every place?"""
+        return self.complete and not self.partial.any() and (lower is upper or bool((lower == upper).all()))
+
+    def recipe(self, columns: NDArray[np.int64]) -> Recipe:
+        """How to make the differences of a place from its exact numbers, for `exact_differences`."""
+        by_variable = self._by_variable
+        return Recipe(
+            columns, by_variable.indptr, by_variable.indices, by_variable.data, self.differences, by_variable.shape[0]
+        )
+
+    @cached_property
+    def _by_variable(self) -> sparse.csc_matrix:
+        return self._from_variables.tocsc()
+
+    @cached_property
+    def _from_variables(self) -> sparse.csr_matrix:
+        """The differences, and what must be 0, straight from exact numbers.
+
+        Where several numbers count the same set, the first is used, and the others must not differ from it.
+        """
+        first = np.unique(self.set_of, return_index=True)[1]
+        others = np.setdiff1d(np.arange(len(self.set_of)), first)
+        twice = self.sums[others] - self.sums[first[self.set_of[others]]]
+        return sparse.vstack([self.combine @ self.sums[first], twice], format="csr")
+
+    @property
+    def rows_in_all(self) -> int:
+        """Differences, and what must be 0."""
+        return int(self._from_variables.shape[0])
+
+    def printed(self, upper: Count) -> Count:
+        """The limits from above that the printed numbers themselves put on the sets (places x sets)."""
+        sums = self.sums
+        nothing = np.zeros_like(upper)
+        return np.asarray(
+            _set_limits(
+                nothing, upper, sums.indptr, sums.indices, self.partial, self.set_of, self.combine.shape[1], UNLIMITED
+            )[1]
+        )
+
+
+class Recipe(NamedTuple):
+    """How the differences of a place follow from its exact numbers: for each variable, the rows it adds to."""
+
+    columns: NDArray[np.int64]  # where each variable stands among the numbers
+    starts: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    signs: NDArray[np.int64]
+    differences: int  # rows from here on must be 0
+    rows_in_all: int
+
+
+class Limits(NamedTuple):
+    """Between which numbers each row lies at each place; whether that is exact, and whether it is possible at all.
+
+    Where every place is exact there are columns for the differences only.
+    """
+
+    lower: Count
+    upper: Count
+    exact: Flags
+    bad: Flags
+
+
+def compile_rows(cells: Cells, tables: Iterable[Table], present: Collection[str]) -> Rows:
+    """The rows that these tables put on the cells; `present` are the variables with published numbers."""
+    variables: dict[str, int] = {}
+    sets: dict[bytes, int] = {}
+    members: list[NDArray[np.int64]] = []
+    alternatives: list[tuple[int, list[int], bool]] = []
+    totals: list[tuple[NDArray[np.int64], str, list[str]]] = []
+    for table in tables:
+        for names, chosen, partial in _summed(cells, table, frozenset(present)):
+            number = sets.setdefault(np.packbits(chosen).tobytes(), len(sets))
+            if number == len(members):
+                members.append(np.flatnonzero(chosen))
+            columns = [variables.setdefault(name, len(variables)) for name in names]
+            alternatives.append((number, columns, partial))
+        totals += _answers(cells, table, frozenset(present))
+    of_sets = _matrix(members, len(cells))
+    combine = _differences(of_sets)
+    inside = (combine @ of_sets).tocsr()
+    inside.eliminate_zeros()
+    if len(inside.data) and not (inside.data == 1).all():
+        raise GlasshouseBug("a difference of rows counts a cell other than once")
+    filled = np.diff(inside.indptr) > 0
+    set_of_variable = {columns[0]: number for number, columns, _ in alternatives if len(columns) == 1}
+    checks = np.zeros((len(totals), len(members) + len(totals)), np.int64)  # a total of answers less its leaves is 0
+    complete = True
+    for number, (_, name, leaves) in enumerate(totals):
+        alternatives.append((len(members) + number, [variables.setdefault(name, len(variables))], False))
+        known = [set_of_variable[variables[leaf]] for leaf in leaves if variables.get(leaf) in set_of_variable]
+        complete &= len(known) == len(leaves)
+        if len(known) == len(leaves):
+            checks[number, len(members) + number] = 1
+            np.subtract.at(checks[number], known, 1)
+    alternatives.sort(key=lambda alternative: alternative[0])
+    order = np.concatenate([np.flatnonzero(filled), np.flatnonzero(~filled)])
+    wider = sparse.hstack([combine[order], sparse.csr_matrix((combine.shape[0], len(totals)), dtype=np.int64)])
+    weights = np.zeros((len(totals), len(cells)), np.int64)
+    for number, (times, _, _) in enumerate(totals):
+        weights[number] = times
+    return Rows(
+        tuple(variables),
+        _matrix([np.array(columns) for _, columns, _ in alternatives], len(variables)),
+        np.array([partial for _, _, partial in alternatives], np.bool_),
+        np.array([number for number, _, _ in alternatives], np.int64),
+        sparse.vstack([wider, sparse.csr_matrix(checks)], format="csr"),
+        sparse.vstack([inside[filled], of_sets, sparse.csr_matrix(weights)], format="csr"),
+        int(filled.sum()),
+        complete,
+    )
+
+
+def _answers(cells: Cells, table: Table, present: frozenset[str]) -> Iterator[tuple[NDArray[np.int64], str, list[str]]]:
+    """Totals of a tally: how often each cell is counted, the variable, and those of its leaves."""
+    for line in table.lines:
+        if line.predicate is None and line.variable in present:
+            leaves = table.leaves_of(line)
+            inside = [cells.inside(leaf.predicate) for leaf in leaves if leaf.predicate is not None]
+            meeting = [cells.meeting(leaf.predicate) for leaf in leaves if leaf.predicate is not None]
+            if all((one == other).all() for one, other in zip(inside, meeting, strict=True)):
+                yield np.sum(inside, axis=0, dtype=np.int64), line.variable, [leaf.variable for leaf in leaves]
+
+
+def _summed(cells: Cells, table: Table, present: frozenset[str]) -> Iterator[tuple[list[str], Flags, bool]]:
+    """Numbers of a table that count a set of cells: one that does so itself, or several that do so together.
+
+    Lines finer than the cells (single years where cells are bins) are added up. Where some of the parts are not
+    published, the sum is partial: a floor, not a count.
+    """
+    finer: dict[bytes, tuple[Flags, list[str], int]] = {}
+    for line in table.lines:
+        if line.predicate is None or line.variable not in present:
+            continue
+        meeting = cells.meeting(line.predicate)
+        if (cells.inside(line.predicate) == meeting).all():
+            yield [line.variable], meeting, False
+        elif not line.parts and table.tally:
+            yield [line.variable], meeting, True
+        elif not line.parts:
+            chosen, names, size = finer.get(meeting.tobytes(), (meeting, [], 0))
+            names.append(line.variable)
+            finer[meeting.tobytes()] = (chosen, names, size + cells.schema.size(line.predicate))
+    for chosen, names, size in finer.values():
+        yield names, chosen, size != cells.sizes[chosen].sum()
+
+
+def _matrix(rows: list[NDArray[np.int64]], width: int) -> sparse.csr_matrix:
+    """A 0/1 matrix from the columns of each row."""
+    starts = np.cumsum([0, *(len(row) for row in rows)])
+    columns = np.concatenate([*rows, np.empty(0, np.int64)]).astype(np.int64)
+    return sparse.csr_matrix((np.ones(len(columns), np.int64), columns, starts), shape=(len(rows), width))
+
+
+def _differences(members: sparse.csr_matrix) -> sparse.csr_matrix:
+    """What to add and subtract so that no row contains another: `combine @ members` are the rows left."""
+    overlap = (members @ members.T).toarray().astype(np.int32)
+    combine = np.eye(members.shape[0], dtype=np.int32)
+    _subtract_contained(overlap, combine)
+    return sparse.csr_matrix(combine.astype(np.int64))
+
+
+@njit(cache=True, nogil=True)
+def _subtract_contained(overlap, combine):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Replace each row by its difference with the largest row inside it, until none contains another.
+
+    Only the sizes of the overlaps are needed: for r inside s, |(s - r) & t| = |s & t| - |r & t|.
+    """
+    count = len(overlap)
+    changed = True
+    while changed:
+        changed = False
+        for s in np.argsort(np.diag(overlap).copy(), kind="mergesort"):
+            while overlap[s, s] > 0:
+                inner = -1
+                for r in range(count):
+                    size = overlap[r, r]
+                    smaller = size < overlap[s, s] or (size == overlap[s, s] and r < s)
+                    if size > 0 and smaller and overlap[r, s] == size and (inner < 0 or size > overlap[inner, inner]):
+                        inner = r
+                if inner < 0:
+                    break
+                rest = overlap[s, s] - overlap[inner, inner]
+                overlap[s, :] -= overlap[inner, :]
+                overlap[s, s] = rest
+                overlap[:, s] = overlap[s, :]
+                combine[s, :] -= combine[inner, :]
+                changed = True
+
+
+@njit(cache=True, nogil=True)
+def _set_limits(lower, upper, starts, columns, partial, set_of, sets, unlimited):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """For each place and set, the tightest of its alternatives."""
+    low = np.zeros((len(lower), sets), np.int64)
+    high = np.full((len(lower), sets), unlimited, np.int64)
+    for place in range(len(lower)):
+        for alternative in range(len(set_of)):
+            least, most = np.int64(0), np.int64(0)
+            for entry in range(starts[alternative], starts[alternative + 1]):
+                least += lower[place, columns[entry]]
+                most += min(upper[place, columns[entry]], unlimited)
+            number = set_of[alternative]
+            low[place, number] = max(low[place, number], least)
+            if not partial[alternative]:
+                high[place, number] = min(high[place, number], most)
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def exact_differences(values, recipe, result, listed, marked):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """The differences of the exact numbers of one place, into `result`, which is 0 before; most numbers are 0.
+
+    Lists the rows that are not 0 and returns how many; -1, and all is 0 again, when the numbers cannot be true.
+    """
+    used, kept, fine = 0, 0, True
+    for variable in range(len(recipe.columns)):
+        value = values[recipe.columns[variable]]
+        if value != 0:
+            for entry in range(recipe.starts[variable], recipe.starts[variable + 1]):
+                row = recipe.rows[entry]
+                if not marked[row]:
+                    marked[row] = True
+                    listed[used] = row
+                    used += 1
+                result[row] += recipe.signs[entry] * value
+    for i in range(used):
+        row = listed[i]
+        marked[row] = False
+        fine &= result[row] >= 0 and (row < recipe.differences or result[row] == 0)
+    for i in range(used):
+        row = listed[i]
+        if not fine:
+            result[row] = 0
+        elif result[row] > 0:
+            listed[kept] = row
+            kept += 1
+    return kept if fine else -1
+
+
+@njit(cache=True, nogil=True)
+def _difference_limits(low, high, starts, columns, signs, unlimited):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Interval arithmetic: a difference is at least its least less the most of what is taken away."""
+    rows = len(starts) - 1
+    least, most = np.empty((len(low), rows), np.int64), np.empty((len(low), rows), np.int64)
+    for place in range(len(low)):
+        for row in range(rows):
+            first, last, open_below, open_above = np.int64(0), np.int64(0), False, False
+            for entry in range(starts[row], starts[row + 1]):
+                number, sign = columns[entry], signs[entry]
+                if sign > 0:
+                    first += sign * low[place, number]
+                    last += sign * high[place, number]
+                    open_above |= high[place, number] >= unlimited
+                else:
+                    first += sign * high[place, number]
+                    last += sign * low[place, number]
+                    open_below |= high[place, number] >= unlimited
+            least[place, row] = np.int64(0) if open_below else max(first, np.int64(0))
+            most[place, row] = unlimited if open_above else last
+    return least, most
