@@ -21,6 +21,7 @@ from glasshouse.files.tables import open_tables
 from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.ladder import Rung
 from glasshouse.program.questions import Farthest, farthest, one, start_of
+from glasshouse.program.refine import prepare, refine
 from glasshouse.records import Records
 from glasshouse.release import Counts
 from glasshouse.scenario import Scenario, load
@@ -69,20 +70,28 @@ def samples() -> tuple[Sample, ...]:
     counts = tabulate(records, tables("block", tuple(v for t in place.tables for v in t.variables)), "block")
     found = [_sample("synthetic", counts)]
     if GUERNSEY.exists():
-        found.append(_sample("guernsey", _some(_together(open_tables(GUERNSEY, place).releases()), 10)))
+        counts = guernsey_counts()
+        found.append(_sample("guernsey", rows_of(counts, np.arange(0, len(counts.places), 10))))
     return tuple(found)
 
 
-def _together(releases) -> Counts:  # type: ignore[no-untyped-def]  # of Release
-    parts = [release.levels["block"] for release in releases]
+def guernsey_counts() -> Counts:
+    """All blocks of Guernsey County's release."""
+    parts = [release.levels["block"] for release in open_tables(GUERNSEY, scenario()).releases()]
     places = tuple(place for part in parts for place in part.places)
     numbers = np.concatenate([part.lower for part in parts])
     return Counts("block", places, parts[0].variables, numbers, numbers)
 
 
-def _some(counts: Counts, step: int) -> Counts:
-    numbers = np.ascontiguousarray(counts.lower[::step])
-    return Counts(counts.level, counts.places[::step], counts.variables, numbers, numbers)
+def rows_of(counts: Counts, rows: NDArray[np.int64]) -> Counts:
+    """Some of the places."""
+    numbers = np.ascontiguousarray(counts.lower[rows])
+    return Counts(counts.level, tuple(counts.places[row] for row in rows), counts.variables, numbers, numbers)
+
+
+def population(counts: Counts) -> str:
+    """The variable that counts everyone."""
+    return next(variable for variable in counts.variables if variable in ("P0010001", "P001001"))
 
 
 def _sample(name: str, counts: Counts) -> Sample:
@@ -90,8 +99,7 @@ def _sample(name: str, counts: Counts) -> Sample:
     compiled = compile_tables(place.schema, tables("block", counts.variables), counts.variables, told_apart=bins())
     published = peers.Published(place, "block", counts.variables, exact=False)
     exact = peers.Published(place, "block", counts.variables, exact=True)
-    total = next(v for v in counts.variables if v in ("P0010001", "P001001"))
-    return Sample(name, counts, compiled, published, exact, counts.lower[:, counts.column[total]])
+    return Sample(name, counts, compiled, published, exact, counts.lower[:, counts.column[population(counts)]])
 
 
 BATCH = 2000  # blocks that are answered together
@@ -99,10 +107,7 @@ BATCH = 2000  # blocks that are answered together
 
 def picked(sample: Sample, rows: NDArray[np.int64], again: int = 1) -> Counts:
     """Some blocks of a sample, again and again."""
-    rows = np.tile(rows, again)
-    numbers = np.ascontiguousarray(sample.counts.lower[rows])
-    places = tuple(sample.counts.places[row] for row in rows)
-    return Counts("block", places, sample.counts.variables, numbers, numbers)
+    return rows_of(sample.counts, np.tile(rows, again))
 
 
 def ours_one(sample: Sample, rows: NDArray[np.int64], repeat: int = 5) -> float:
@@ -254,26 +259,34 @@ def tract_ratio() -> dict[str, object]:
             scenario().schema, tables("block", inner.variables), inner.variables,
             around=tables("tract", outer.variables), around_present=outer.variables,
         )  # fmt: skip
-        columns = [outer.column[v] for v in compiled.around.variables] if compiled.around else []
+        fine = compile_tables(
+            scenario().schema, tables("block", inner.variables), inner.variables,
+            around=tables("tract", outer.variables), around_present=outer.variables, finest=True,
+        )  # fmt: skip
+        dealt = prepare(compiled, fine)
+        columns, detailed = ([outer.column[v] for v in c.around.variables] for c in (compiled, fine))
         area = Area(outer.lower[:, columns], outer.lower[:, columns], np.zeros(len(inner.places), np.int64))
         mine = np.inf
         for _ in range(4):
             began = time.perf_counter()
             problem = places_jointly(compiled, inner, area)
             answers = one(problem, np.random.default_rng(SEED))
+            records_of, fine_cell = refine(
+                dealt, problem.cell, answers.x, outer.lower[0, detailed], np.random.default_rng(SEED)
+            )
             mine = min(mine, time.perf_counter() - began)
-        if not answers.fits.all():
-            raise RuntimeError("the tract was not answered")
+        if not _reproduces(fine, problem, records_of, fine_cell, inner, outer):
+            raise RuntimeError("the records of the tract do not reproduce its tables")
         place = scenario()
-        fine = peers.Published(place, "block", inner.variables, exact=True)
+        exact = peers.Published(place, "block", inner.variables, exact=True)
         around = peers.Published(place, "tract", outer.variables, exact=True)
-        answer = peers.tract_record_binary(fine, inner.lower, around, outer.lower[0], cap=5 * CAP)
+        answer = peers.tract_record_binary(exact, inner.lower, around, outer.lower[0], cap=5 * CAP)
         ours.append(mine)
         peer.append(answer.seconds)
         detail[mix] = {"ours ms": round(mine * 1e3, 2), "peer s": round(answer.seconds, 3), "outcome": answer.outcome,
                        "ratio": round(answer.seconds / mine, 1)}  # fmt: skip
         if mix == "simple":
-            full = peers.tract_record_binary(fine, inner.lower, around, outer.lower[0], cap=5 * CAP, eliminate=False)
+            full = peers.tract_record_binary(exact, inner.lower, around, outer.lower[0], cap=5 * CAP, eliminate=False)
             detail["paper's own model, simple"] = {
                 "peer s": round(full.seconds, 2),
                 "outcome": full.outcome,
@@ -287,6 +300,24 @@ def tract_ratio() -> dict[str, object]:
         "peer": "one binary per person slot, a tract at once (equation 5), zeros of all tables eliminated, on HiGHS",
         "detail": detail,
     }
+
+
+def _reproduces(
+    fine: Compiled,
+    problem: Problem,
+    entry: NDArray[np.int64],
+    cell: NDArray[np.int64],
+    inner: Counts,
+    outer: Counts,
+) -> bool:
+    """Tabulated again, do the records give every number of the blocks and of the tract?"""
+    codes = np.empty((len(entry), len(fine.cells.classes)), np.int16)
+    for attribute, classes in enumerate(fine.cells.classes):
+        codes[:, attribute] = np.unique(classes, return_index=True)[1][fine.cells.codes[cell, attribute]]
+    records = Records(fine.cells.schema, inner.places, problem.place[entry], codes)
+    return all(
+        bool((mine.lower == theirs.lower).all()) for mine, theirs in zip(_tract(records), (inner, outer), strict=True)
+    )
 
 
 def _tract(records: Records) -> tuple[Counts, Counts]:

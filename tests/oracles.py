@@ -23,7 +23,6 @@ Ints = NDArray[np.int64]
 Limits = tuple[tuple[int, ...], int, int]  # these variables (some more than once) add up to between two numbers
 
 MOST = 4000  # histograms of a program; toys with more are rejected
-ORPHANS = False  # may a tally's total be published without its leaves? True once the core keeps those (see the xfail)
 NODES = 60_000  # steps of the recursion before a toy is rejected
 
 
@@ -294,21 +293,6 @@ def thinned(rng: np.random.Generator, counts: Counts, share: float) -> Counts:
     return Counts(counts.level, counts.places, names, counts.lower[:, kept], counts.upper[:, kept])
 
 
-def without_orphans(tables: Sequence[Table], counts: Counts) -> Counts:
-    """The counts without totals of tallies some of whose leaves are not published."""
-    orphans = {
-        line.variable
-        for table in tables
-        for line in table.lines
-        if line.predicate is None and any(leaf.variable not in counts.column for leaf in table.leaves)
-    }
-    kept = [i for i, name in enumerate(counts.variables) if ORPHANS or name not in orphans]
-    names = tuple(counts.variables[i] for i in kept)
-    if not kept:
-        raise TooMany("nothing is published")
-    return Counts(counts.level, counts.places, names, counts.lower[:, kept], counts.upper[:, kept])
-
-
 def widened(rng: np.random.Generator, counts: Counts) -> Counts:
     """Counts as intervals: rounded, suppressed, or 'at least'. A total keeps an upper end."""
     lower, upper = counts.lower.copy(), counts.upper.copy()
@@ -338,7 +322,7 @@ def random_toy(rng: np.random.Generator, seed: int, *, intervals: bool, areas: b
         tables = [total_table(schema, "block"), *tables[:3]]
     counts = tabulate(records_of(schema, truth, places), tables, "block")
     if rng.random() < 0.3:
-        counts = without_orphans(tables, thinned(rng, counts, 0.25))
+        counts = thinned(rng, counts, 0.25)
     if intervals:
         counts = widened(rng, counts)
     if not areas:
@@ -351,7 +335,7 @@ def random_toy(rng: np.random.Generator, seed: int, *, intervals: bool, areas: b
     np.add.at(sums, of, truth)
     area = tabulate(records_of(schema, sums, names), around, "area")
     if rng.random() < 0.3:
-        area = without_orphans(around, thinned(rng, area, 0.25))
+        area = thinned(rng, area, 0.25)
     if rng.random() < 0.4:
         area = widened(rng, area)
     return Toy(schema, tuple(tables), counts, truth, tuple(around), area, of, seed)

@@ -49,7 +49,7 @@ LADDERS = {
 }
 SURE = {"default", "two engines", "propagation and search", "search", "short search and engines"}  # settle every toy
 QUICK = {"default", "propagation and search", "search", "short search"}  # rungs that list without going box by box
-SHARE = {"default": 70, "propagation and highs": 35, "two engines": 25, "cpsat": 25, "propagation and search": 45,
+SHARE = {"default": 60, "propagation and highs": 30, "two engines": 25, "cpsat": 25, "propagation and search": 45,
          "search": 45, "short search": 45, "short search and engines": 35}  # fmt: skip  # toys of each sort
 CLIMBED = (Outcome.OPTIMAL, Outcome.FEASIBLE)
 
@@ -586,7 +586,7 @@ def fits_at(problem: Problem, place: int, wide: Ints) -> bool:
 
 
 def test_tightened_limits_of_an_area_keep_whatever_fits_jointly() -> None:
-    for joint in cases("joint", 200):
+    for joint in cases("joint", 150):
         problem, case = projected(joint, tighten=True)
         for number in programs_of(joint):
             for row in joint.cells[number]:
@@ -596,7 +596,7 @@ def test_tightened_limits_of_an_area_keep_whatever_fits_jointly() -> None:
 
 
 def test_tightened_limits_of_an_area_admit_nothing_that_its_printed_numbers_refuse() -> None:
-    for joint in cases("joint", 200):
+    for joint in cases("joint", 150):
         problem, case = projected(joint, tighten=True)
         for place in range(len(joint.toy.counts.places)):
             found = every(problem, 5000, place)
@@ -606,7 +606,7 @@ def test_tightened_limits_of_an_area_admit_nothing_that_its_printed_numbers_refu
 
 
 def test_numbers_of_an_area_finer_than_the_cells_never_refuse_what_fits() -> None:
-    for toy in toys("joint", 200):
+    for toy in toys("joint", 150):
         compiled = compiled_of(toy, finest=False)
         area = area_of(toy, compiled)
         jointly = Case(toy, places_jointly(compiled, toy.counts, area), toy.jointly)
@@ -630,7 +630,7 @@ def test_numbers_of_an_area_finer_than_the_cells_never_refuse_what_fits() -> Non
 
 def test_the_truth_is_always_admitted() -> None:
     for sort in ADMITTED:
-        for case in cases(sort, 200):
+        for case in cases(sort, 130):
             problems = [case.problem]
             if case.toy.area is not None:
                 problems += [projected(case, tighten=tighten)[0] for tighten in (False, True)]
@@ -664,7 +664,7 @@ def test_adding_a_table_never_widens_a_range() -> None:
 
 def test_propagation_removes_no_histogram_that_fits() -> None:
     for sort in ADMITTED:
-        for case in cases(sort, 200):
+        for case in cases(sort, 130):
             split = case.problem.split(propagate=True)
             assert not split.impossible.any(), where(case)
             for number in programs_of(case):
