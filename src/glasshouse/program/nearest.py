@@ -23,6 +23,7 @@ from glasshouse.records import UNLIMITED, Count
 
 CLIMB = Ladder()
 ROUNDS = 60  # of adding lines
+FARTHEST = 700_000  # an error whose square still fits a program
 LINES = (0, 1, 2, 4, 8, 16, 64, 256, 4096)  # lines to begin with, by the number m they pass through
 
 
@@ -86,6 +87,8 @@ def nearest(
         missed = [at for at, e in enumerate(errors.tolist()) if lines[at] and not {e - 1, e} & set(lines[at])]
         if not missed:
             return _answer(solution, compiled, counts, error)
+        if errors.max() > FARTHEST:
+            break  # the square is beyond what a program can hold
         for at in missed:
             lines[at] = sorted({*lines[at], int(errors[at]) - 1, int(errors[at])})
     return _answer(replace(solution, proof=Proof.UNDECIDED), compiled, counts, error)
