@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.program.propagate import Array, move, settle
+from glasshouse.program.propagate import INNER, Array, move, settle, sort
 
 FAMILIES = 6  # of rows that share no cell, tried for the bound
 
@@ -59,14 +59,14 @@ class Dual(NamedTuple):
     weight: Array
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**INNER)
 def price(variable, x, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The cost of a variable at x."""
     at, below = slopes.knot[variable], slopes.below[variable]
     return below * x if x <= at else below * at + slopes.above[variable] * (x - at)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**INNER)
 def cheapest(variable, low, high, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The least cost of a variable between two values: at an end, or at the knot."""
     least = min(price(variable, low, slopes), price(variable, high, slopes))
@@ -91,7 +91,7 @@ class Families(NamedTuple):
     gains: Array
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def families(part, system, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Put rows that share no cell into families, first fit."""
     v0, v1, r0, r1 = part
@@ -112,13 +112,36 @@ def families(part, system, slopes):  # type: ignore[no-untyped-def]  # pragma: n
                 for entry in range(system.starts[row], system.starts[row + 1]):
                     taken[candidate, system.variable[entry] - v0] = True
                 break
-    below, above = slopes.below[v0:v1], slopes.above[v0:v1]
-    ordered = np.unique(np.concatenate((below, above)))
-    room, gains = np.empty(len(ordered), np.int64), np.empty(FAMILIES, np.int64)
-    return Families(family, ordered, np.searchsorted(ordered, below), np.searchsorted(ordered, above), room, gains)
+    ordered, kinds = np.empty(2 * (v1 - v0), np.int64), 0
+    for variable in range(v0, v1):
+        ordered[2 * (variable - v0)], ordered[2 * (variable - v0) + 1] = slopes.below[variable], slopes.above[variable]
+    sort(ordered, len(ordered))
+    for at in range(len(ordered)):
+        if at == 0 or ordered[at] != ordered[kinds - 1]:
+            ordered[kinds] = ordered[at]
+            kinds += 1
+    below, above = np.empty(v1 - v0, np.int64), np.empty(v1 - v0, np.int64)
+    for variable in range(v0, v1):
+        below[variable - v0] = _rank(ordered, kinds, slopes.below[variable])
+        above[variable - v0] = _rank(ordered, kinds, slopes.above[variable])
+    room, gains = np.empty(kinds, np.int64), np.empty(FAMILIES, np.int64)
+    return Families(family, ordered[:kinds], below, above, room, gains)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
+def _rank(ordered, count, value):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Where a value stands among ordered ones."""
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if ordered[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(**INNER)
 def bound(part, system, state, slopes, family):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """No solution within the limits costs less than this."""
     v0, v1, r0, r1 = part
@@ -155,13 +178,13 @@ def bound(part, system, state, slopes, family):  # type: ignore[no-untyped-def] 
     return total + family.gains.max()
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**INNER)
 def left(variable, x, slopes, dual):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """What a variable costs at x beyond what the multipliers account for, times their scale."""
     return dual.scale * price(variable, x, slopes) - dual.weight[variable] * x
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def dual_bound(part, state, slopes, dual, least):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The bound of the multipliers, times their scale; `least` gets what each variable adds."""
     total = np.int64(dual.base)
@@ -177,7 +200,37 @@ def dual_bound(part, state, slopes, dual, least):  # type: ignore[no-untyped-def
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
+def _first_within(variable, low, high, most, slopes, dual):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """The first value, from below, at which no more than `most` is left; there is one."""
+    knot = slopes.knot[variable]
+    begin = left(variable, low, slopes, dual)
+    if begin > most and low < knot:
+        fall = dual.weight[variable] - dual.scale * slopes.below[variable]
+        low = min(knot, high) if fall <= 0 else min(low - (most - begin) // fall, min(knot, high))
+        begin = left(variable, low, slopes, dual)
+    if begin > most:
+        fall = dual.weight[variable] - dual.scale * slopes.above[variable]
+        low = high if fall <= 0 else min(low - (most - begin) // fall, high)
+    return low
+
+
+@njit(**INNER)
+def _last_within(variable, low, high, most, slopes, dual):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """The first value, from above, at which no more than `most` is left; there is one."""
+    knot = slopes.knot[variable]
+    begin = left(variable, high, slopes, dual)
+    if begin > most and high > knot:
+        rise = dual.scale * slopes.above[variable] - dual.weight[variable]
+        high = max(knot, low) if rise <= 0 else max(high + (most - begin) // rise, max(knot, low))
+        begin = left(variable, high, slopes, dual)
+    if begin > most:
+        rise = dual.scale * slopes.below[variable] - dual.weight[variable]
+        high = low if rise <= 0 else max(high + (most - begin) // rise, low)
+    return high
+
+
+@njit(**INNER)
 def rule_out(part, system, state, slopes, dual, best, trail, now, least):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Take away values that cannot beat the best, and propagate, while that helps. False when nothing can beat it."""
     v0, v1, r0, r1 = part
@@ -190,10 +243,8 @@ def rule_out(part, system, state, slopes, dual, best, trail, now, least):  # typ
             if low == high:
                 continue
             most = least[variable - v0] + spare
-            while low < high and left(variable, low, slopes, dual) > most:
-                low += 1
-            while low < high and left(variable, high, slopes, dual) > most:
-                high -= 1
+            low = _first_within(variable, low, high, most, slopes, dual)
+            high = _last_within(variable, low, high, most, slopes, dual)
             if low > state.lower[variable] or high < state.upper[variable]:
                 if trail.stamp[variable - v0] != now:
                     used = trail.used[0]

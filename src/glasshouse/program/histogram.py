@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
 from glasshouse.program.cells import Cells, partition
-from glasshouse.program.propagate import Array
+from glasshouse.program.propagate import INNER, Array, sort
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.rows import Limits, Recipe, Rows, compile_rows, exact_differences
 from glasshouse.records import UNLIMITED, Count
@@ -305,7 +305,7 @@ def _alone(compiled: Compiled, counts: Counts, recipe: Recipe, limits: Limits, c
     return Problem(compiled, counts.places, programs, place, cell, bad, np.arange(len(counts.places)), fixed)
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _room(array, used, more):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The array, or a longer copy, with room for more."""
     if used + more <= len(array):
@@ -372,7 +372,7 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
                 if most > 0:
                     found[live], limit[cell] = cell, most
                     live += 1
-        found[:live].sort()
+        sort(found, live)
         used = 0  # rows of this place
         for i in range(live):
             cell = found[i]
@@ -396,7 +396,7 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
             row = listed[i] if direct else i
             if lower[at, row] > 0 and count[row] == 0:
                 broken[place] = True  # something is counted there, but no cell can hold it
-        touched[:used].sort()
+        sort(touched, used)
         if not broken[place]:
             row_lower, row_upper = _room(row_lower, rows_used, used), _room(row_upper, rows_used, used)
             row_starts = _room(row_starts, rows_used + 1, used)

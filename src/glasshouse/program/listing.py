@@ -83,12 +83,17 @@ def _listed(whole: Split, number: int, cost: Array, wanted: int, ladder: Ladder,
 
 
 def _combined(rows: Array, values: Array, x: Array, more: Array, inside: Array, wanted: int) -> tuple[Array, Array]:
-    """The cheapest combinations of solutions so far with solutions of one more part."""
-    sums = (values[:, None] + more[None, :]).reshape(-1)
+    """The cheapest combinations of solutions so far with solutions of one more part; both come in order of cost.
+
+    Number i of one with number j of the other has (i + 1)(j + 1) - 1 others that cost no more, so few pairs matter.
+    """
+    lengths = np.minimum(wanted // np.arange(1, len(values) + 1), len(more))
+    before = np.repeat(np.arange(len(values)), lengths)
+    chosen = np.arange(len(before)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    sums = values[before] + more[chosen]
     order = np.argsort(sums, kind="stable")[:wanted]
-    before, chosen = np.divmod(order, max(len(more), 1))
-    longer = rows[before].copy()
-    longer[:, inside] = x[chosen]
+    longer = rows[before[order]].copy()
+    longer[:, inside] = x[chosen[order]]
     return longer, sums[order]
 
 

@@ -6,13 +6,15 @@ up to date with every move, so a visit costs the length of the row.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
+# for functions that only compiled code calls: no bridge from Python, which would take as long to compile
+INNER: dict[str, Any] = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class System(NamedTuple):
@@ -70,7 +72,7 @@ def transposed(variables, starts, index, coefficient):  # type: ignore[no-untype
     return begins, row_of, by_column
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def activities(top, bottom, system, state):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """For a range of rows: the least and the most that their sums can be."""
     for row in range(top, bottom):
@@ -82,7 +84,7 @@ def activities(top, bottom, system, state):  # type: ignore[no-untyped-def]  # p
         state.least[row], state.most[row] = low, high
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def move(variable, low, high, system, state, top):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Give a variable new limits: update the sums of its rows (the first is `top`) and put them into the queue."""
     down, up = low - state.lower[variable], high - state.upper[variable]
@@ -97,7 +99,7 @@ def move(variable, low, high, system, state, top):  # type: ignore[no-untyped-de
             state.ends[1] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def forget(state, top):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Empty the queue."""
     while state.ends[1] > 0:
@@ -106,7 +108,7 @@ def forget(state, top):  # type: ignore[no-untyped-def]  # pragma: no cover  # c
         state.ends[1] -= 1
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def settle(system, state, top, visits, trail, first, now):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Propagate the rows in the queue. Returns the row that cannot be met, -1 when all is well, -2 without room.
 
@@ -151,3 +153,19 @@ def settle(system, state, top, visits, trail, first, now):  # type: ignore[no-un
                 move(variable, new_low, new_high, system, state, top)
     forget(state, top)
     return failed
+
+
+@njit(**INNER)
+def sort(values, count):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Sort the first numbers of an array in place, Shell's way: compiled in a tenth of the time of Numba's own."""
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for at in range(gap, count):
+            value, to = values[at], at
+            while to >= gap and values[to - gap] > value:
+                values[to] = values[to - gap]
+                to -= gap
+            values[to] = value
+        gap //= 3

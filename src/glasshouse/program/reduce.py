@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from glasshouse.program.integer import IntegerProgram
-from glasshouse.program.propagate import Array, State, System, Trail, activities, settle, transposed
+from glasshouse.program.propagate import INNER, Array, State, System, Trail, activities, settle, transposed
 from glasshouse.records import UNLIMITED, Count
 
 
@@ -163,7 +163,7 @@ def with_sums(programs: Programs, group: Array, groups: Array) -> tuple[Programs
     return longer, old, new
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _root(parent, variable):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     while parent[variable] != variable:
         parent[variable] = parent[parent[variable]]

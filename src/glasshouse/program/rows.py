@@ -20,6 +20,7 @@ from scipy import sparse
 
 from glasshouse.errors import GlasshouseBug
 from glasshouse.program.cells import Cells
+from glasshouse.program.propagate import INNER
 from glasshouse.records import UNLIMITED, Count
 from glasshouse.release import Table
 
@@ -227,36 +228,38 @@ def _differences(members: sparse.csr_matrix) -> sparse.csr_matrix:
     """What to add and subtract so that no row contains another: `combine @ members` are the rows left."""
     overlap = (members @ members.T).toarray().astype(np.int32)
     combine = np.eye(members.shape[0], dtype=np.int32)
-    _subtract_contained(overlap, combine)
+    while _subtract_contained(overlap, combine, np.argsort(np.diag(overlap), kind="stable")):
+        pass
     return sparse.csr_matrix(combine.astype(np.int64))
 
 
 @njit(cache=True, nogil=True)
-def _subtract_contained(overlap, combine):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
-    """Replace each row by its difference with the largest row inside it, until none contains another.
+def _subtract_contained(overlap, combine, order):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Replace each row by its difference with the largest row inside it, again and again. Did anything change?
 
     Only the sizes of the overlaps are needed: for r inside s, |(s - r) & t| = |s & t| - |r & t|.
     """
     count = len(overlap)
-    changed = True
-    while changed:
-        changed = False
-        for s in np.argsort(np.diag(overlap).copy(), kind="mergesort"):
-            while overlap[s, s] > 0:
-                inner = -1
-                for r in range(count):
-                    size = overlap[r, r]
-                    smaller = size < overlap[s, s] or (size == overlap[s, s] and r < s)
-                    if size > 0 and smaller and overlap[r, s] == size and (inner < 0 or size > overlap[inner, inner]):
-                        inner = r
-                if inner < 0:
-                    break
-                rest = overlap[s, s] - overlap[inner, inner]
-                overlap[s, :] -= overlap[inner, :]
-                overlap[s, s] = rest
-                overlap[:, s] = overlap[s, :]
-                combine[s, :] -= combine[inner, :]
-                changed = True
+    changed = False
+    for s in order:
+        while overlap[s, s] > 0:
+            inner = -1
+            for r in range(count):
+                size = overlap[r, r]
+                smaller = size < overlap[s, s] or (size == overlap[s, s] and r < s)
+                if size > 0 and smaller and overlap[r, s] == size and (inner < 0 or size > overlap[inner, inner]):
+                    inner = r
+            if inner < 0:
+                break
+            rest = overlap[s, s] - overlap[inner, inner]
+            for t in range(count):
+                overlap[s, t] -= overlap[inner, t]
+                combine[s, t] -= combine[inner, t]
+            overlap[s, s] = rest
+            for t in range(count):
+                overlap[t, s] = overlap[s, t]
+            changed = True
+    return changed
 
 
 @njit(cache=True, nogil=True)
@@ -277,7 +280,7 @@ def _set_limits(lower, upper, starts, columns, partial, set_of, sets, unlimited)
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def exact_differences(values, recipe, result, listed, marked):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The differences of the exact numbers of one place, into `result`, which is 0 before; most numbers are 0.
 

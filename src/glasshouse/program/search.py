@@ -7,6 +7,7 @@ multipliers are right, good ones are sharp. A search that ends has seen everythi
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,20 @@ from numba import njit
 from numpy.typing import NDArray
 
 from glasshouse.program.bounds import Cost, Dual, bound, dual_bound, families, left, linear, price, rule_out
-from glasshouse.program.propagate import Array, State, Trail, activities, forget, move, settle
+from glasshouse.program.propagate import INNER, Array, State, Trail, activities, forget, move, settle
 from glasshouse.program.reduce import Programs
 from glasshouse.records import UNLIMITED
 
 EXHAUSTED, STOPPED = 0, 1
 WIDE, WIDE_DRAW = 10**7, 100  # an interval so wide is not one to draw from evenly; draw so many instead
+ENTRIES = 4000  # of a part that is searched for all the steps allowed; a larger one gets fewer
 SCALE = 2**16  # multipliers of rows are rounded to this fraction
+
+
+def is_compiled() -> bool:
+    """Has the search been compiled on this machine before? The first time takes about half a minute."""
+    where = _search_all.stats.cache_path
+    return where is not None and any(Path(where).glob("search._search_all*.nbi"))
 
 
 class Found(NamedTuple):
@@ -58,6 +66,7 @@ def minimise_guided(part: Programs, cost: Cost, nodes: int, start: Array, duals:
     np.add.at(weight, part.index, whole[rows.row_of] * part.coefficient)
     base = int(whole @ np.where(whole > 0, part.row_lower, np.where(whole < 0, part.row_upper, 0)))
     dual = Dual(SCALE, base, weight)
+    nodes = max(1, int(nodes * min(1.0, ENTRIES / (len(part.index) + len(part.lower)))))  # a step costs as many
     known, seeds = np.ones(1, np.bool_), np.zeros(1, np.uint64)
     return _run(part, cost, nodes, seeds, chance=False, start=start, known=known, dual=dual)
 
@@ -143,7 +152,7 @@ def _search_all(first, row_first, system, limits, slopes, dual, nodes, chance, s
                 found.floor[part] = values[0]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(**INNER)
 def _next(state):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The next number of a splitmix64 stream."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -153,7 +162,7 @@ def _next(state):  # type: ignore[no-untyped-def]  # pragma: no cover  # compile
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _pick_by_dual(part, state, slopes, dual):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The next cell to decide: the one whose second choice is dearest."""
     chosen, best = np.int64(-1), np.int64(-1)
@@ -165,12 +174,12 @@ def _pick_by_dual(part, state, slopes, dual):  # type: ignore[no-untyped-def]  #
                 regret = min(left(variable, low + 1, slopes, dual), last) - first
             else:
                 regret = min(left(variable, high - 1, slopes, dual), first) - last
-            if regret > best:
+            if chosen < 0 or regret > best:
                 chosen, best = np.int64(variable), regret
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@njit(**INNER)
 def _pick(part, state, slopes, chance, random):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The next cell to decide: by chance, or one whose cost rises and that has few values; -1 when all are decided."""
     chosen, count, best = np.int64(-1), np.uint64(0), np.int64(0)

@@ -174,12 +174,15 @@ def check(
 ) -> int:
     """Can all numbers be true? If not: which few cannot."""
     from glasshouse.files.tables import open_tables
+    from glasshouse.program.search import is_compiled
     from glasshouse.run.checking import check_file
     from glasshouse.run.progress import progress
 
     chosen = _scenario(scenario, only, mapping)
     _refuse_no_file(tables)
     file = open_tables(tables, chosen, codebook)
+    if not quiet and sys.stderr.isatty() and not is_compiled():
+        _say("The core is compiled for this machine first, once; that takes about half a minute.")
     with progress("check", shown=not quiet) as watch:
         checked = check_file(file, assume=assume, workers=workers, watch=watch)
     notes = _notes(file, chosen, assume)

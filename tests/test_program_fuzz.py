@@ -1,0 +1,60 @@
+"""Where did the core go wrong on realistic sizes? One minimal test for each bug that fuzzing found."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+
+from glasshouse.program.bounds import Cost, linear
+from glasshouse.program.listing import _combined
+from glasshouse.program.reduce import Programs
+from glasshouse.program.search import minimise_guided
+
+
+def programs(lower: list[int], upper: list[int], rows: list[tuple[list[int], list[int], int, int]]) -> Programs:
+    """One program; a row is its variables, their coefficients, and its limits."""
+    n, m = len(lower), len(rows)
+    return Programs(
+        np.array([0, n]),
+        np.array(lower, np.int64),
+        np.array(upper, np.int64),
+        np.array([0, m]),
+        np.array([row[2] for row in rows], np.int64),
+        np.array([row[3] for row in rows], np.int64),
+        np.concatenate([[0], np.cumsum([len(row[0]) for row in rows])]).astype(np.int64),
+        np.array([v for row in rows for v in row[0]], np.int32),
+        np.array([c for row in rows for c in row[1]], np.int64),
+    )
+
+
+def test_a_guided_search_decides_cells_whose_cost_falls_and_rises() -> None:
+    """Worst kind: the wrong minimum, called exact. The least is -4, at (2, 2)."""
+    part = programs([0, 0], [4, 4], [([0, 1], [1, 1], 0, 7)])
+    two = np.full(2, 2, np.int64)
+    cost = Cost(-np.ones(2, np.int64), np.ones(2, np.int64), two)
+    found = minimise_guided(part, cost, 1000, np.zeros(2, np.int64), np.zeros(1))
+    assert found is not None and found.exhausted[0]
+    assert int(found.value[0]) == -4
+
+
+def test_a_guided_search_ends_for_cells_of_any_width() -> None:
+    """Values were ruled out one by one: 10^11 of them take minutes."""
+    top = 10**11
+    part = programs([0] * 4, [top] * 4, [([0, 1, 2], [2, 2, 2], 7, 4 * top), ([1, 2, 3], [2, 2, 2], 7, 4 * top)])
+    cost, start, duals = linear(np.ones(4, np.int64)), np.array([1, 4, 0, 0]), np.array([0.5, 0.0])
+    found = minimise_guided(part, cost, 1000, start, duals)
+    assert found is not None and int(found.value[0]) == 4
+
+
+def test_a_long_list_of_two_parts_needs_memory_for_the_list_only() -> None:
+    """Wanted 5,000 of 5,000 x 5,000 combinations; with a limit of 100,000 it would be 80 GB."""
+    many, zero = 5000, np.zeros(5000, np.int64)
+    tracemalloc.start()
+    rows, values = _combined(
+        np.zeros((many, 2), np.int64), zero, np.zeros((many, 1), np.int64), zero, np.array([1]), many
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(rows) == len(values) == many
+    assert peak < 20_000_000
