@@ -145,37 +145,40 @@ def _rank(ordered, count, value):  # type: ignore[no-untyped-def]  # pragma: no 
 def bound(part, system, state, slopes, family):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """No solution within the limits costs less than this."""
     v0, v1, r0, r1 = part
+    starts, index, row_lower, row_upper = system.starts, system.variable, system.row_lower, system.row_upper
+    lower, upper, knots = state.lower, state.upper, slopes.knot
+    of, room, gains, ranks_below, ranks_above = family.of, family.room, family.gains, family.below, family.above
     total = np.int64(0)
     for variable in range(v0, v1):
-        total += cheapest(variable, state.lower[variable], state.upper[variable], slopes)
-    family.gains[:] = 0
+        total += cheapest(variable, lower[variable], upper[variable], slopes)
+    gains[:] = 0
     for row in range(r0, r1):
-        if family.of[row - r0] < 0:
+        if of[row - r0] < 0:
             continue
         cost, free, placed = np.int64(0), np.int64(0), np.int64(0)
-        family.room[:] = 0
-        for entry in range(system.starts[row], system.starts[row + 1]):
-            variable = system.variable[entry]
-            low, high, at = state.lower[variable], state.upper[variable], slopes.knot[variable]
+        room[:] = 0
+        for entry in range(starts[row], starts[row + 1]):
+            variable = index[entry]
+            low, high, at = lower[variable], upper[variable], knots[variable]
             free += cheapest(variable, low, high, slopes)
             cost += price(variable, low, slopes)
             placed += low
             if low < at:
-                family.room[family.below[variable - v0]] += min(high, at) - low
+                room[ranks_below[variable - v0]] += min(high, at) - low
             if high > at:
-                family.room[family.above[variable - v0]] += high - max(low, at)
+                room[ranks_above[variable - v0]] += high - max(low, at)
         for rank in range(len(family.slopes)):
             slope = family.slopes[rank]
-            most = (system.row_upper[row] if slope < 0 else system.row_lower[row]) - placed
+            most = (row_upper[row] if slope < 0 else row_lower[row]) - placed
             if most > 0:
-                take = min(most, family.room[rank])
+                take = min(most, room[rank])
                 cost += take * slope
                 placed += take
             elif slope >= 0:
                 break
         if cost > free:
-            family.gains[family.of[row - r0]] += cost - free
-    return total + family.gains.max()
+            gains[of[row - r0]] += cost - free
+    return total + gains.max()
 
 
 @njit(**INNER)

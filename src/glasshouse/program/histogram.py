@@ -322,9 +322,11 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
     Exact places make their limits as they come, in the one row that `lower` and `upper` then have.
     """
     lower, upper, exact, differences = limits.lower, limits.upper, limits.exact, recipe.differences
-    starts, rows, area = layout.starts, layout.rows, caps.of
+    starts, rows, often, area = layout.starts, layout.rows, layout.times, caps.of
+    owned_starts, owned = layout.owned_starts, layout.owned
+    cap_starts, cap_rows, cap_upper = caps.starts, caps.rows, caps.upper
     places, all_rows, cells = len(exact), lower.shape[1], len(starts) - 1
-    width = all_rows + caps.upper.shape[1]
+    width = all_rows + cap_upper.shape[1]
     found, limit = np.empty(cells, np.int32), np.empty(cells, np.int64)  # live cells of a place, and their limits
     count, total = np.zeros(width, np.int64), np.zeros(width, np.int64)
     slot, touched = np.zeros(width, np.int64), np.empty(width, np.int64)
@@ -357,18 +359,18 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
         live = 0
         for i in range(known + 1):
             row = listed[i]
-            for one in range(layout.owned_starts[row], layout.owned_starts[row + 1]):
-                cell = layout.owned[one]
+            for one in range(owned_starts[row], owned_starts[row + 1]):
+                cell = owned[one]
                 most = UNLIMITED
                 for entry in range(starts[cell], starts[cell + 1]):
                     if rows[entry] >= last or most == 0:
                         break
-                    often = layout.times[entry]
-                    most = min(most, upper[at, rows[entry]] if often == 1 else upper[at, rows[entry]] // often)
-                for entry in range(caps.starts[cell], caps.starts[cell + 1]):
+                    limit_here = upper[at, rows[entry]]
+                    most = min(most, limit_here if often[entry] == 1 else limit_here // often[entry])
+                for entry in range(cap_starts[cell], cap_starts[cell + 1]):
                     if most == 0:
                         break
-                    most = min(most, caps.upper[area[place], caps.rows[entry]])
+                    most = min(most, cap_upper[area[place], cap_rows[entry]])
                 if most > 0:
                     found[live], limit[cell] = cell, most
                     live += 1
@@ -384,9 +386,9 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
                     touched[used] = row
                     used += 1
                 count[row] += 1
-                total[row] += layout.times[entry] * limit[cell]
-            for entry in range(caps.starts[cell], caps.starts[cell + 1]):
-                row = all_rows + caps.rows[entry]
+                total[row] += often[entry] * limit[cell]
+            for entry in range(cap_starts[cell], cap_starts[cell + 1]):
+                row = all_rows + cap_rows[entry]
                 if count[row] == 0:
                     touched[used] = row
                     used += 1
@@ -403,7 +405,7 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
             for i in range(used):
                 row = touched[i]
                 low = lower[at, row] if row < all_rows else 0
-                high = upper[at, row] if row < all_rows else caps.upper[area[place], row - all_rows]
+                high = upper[at, row] if row < all_rows else cap_upper[area[place], row - all_rows]
                 slot[row] = -1
                 if low > 0 or total[row] > high:
                     row_lower[rows_used], row_upper[rows_used] = low, high
@@ -423,10 +425,10 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
                     if row >= last:
                         break
                     if slot[row] >= 0:
-                        index[slot[row]], times[slot[row]] = variables, layout.times[entry]
+                        index[slot[row]], times[slot[row]] = variables, often[entry]
                         slot[row] += 1
-                for entry in range(caps.starts[cell], caps.starts[cell + 1]):
-                    row = all_rows + caps.rows[entry]
+                for entry in range(cap_starts[cell], cap_starts[cell + 1]):
+                    row = all_rows + cap_rows[entry]
                     if slot[row] >= 0:
                         index[slot[row]], times[slot[row]] = variables, 1
                         slot[row] += 1

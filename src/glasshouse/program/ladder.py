@@ -26,8 +26,8 @@ from glasshouse.records import UNLIMITED
 
 LIMIT = Limit(effort=2.0)  # for each part and solver
 NODES = 100  # steps of a search before the solver is asked; more settles few parts more
-GUIDED_LAST = 10  # times as many steps for what two solvers leave open
-GUIDED = 4000  # steps of a search that has the multipliers of a solver's relaxation
+GUIDED_LAST = 40  # times as many steps for what two solvers leave open
+GUIDED = 500  # steps of a search that has the multipliers of a solver's relaxation
 
 
 class Rung(IntEnum):

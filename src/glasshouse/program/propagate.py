@@ -89,14 +89,17 @@ def move(variable, low, high, system, state, top):  # type: ignore[no-untyped-de
     """Give a variable new limits: update the sums of its rows (the first is `top`) and put them into the queue."""
     down, up = low - state.lower[variable], high - state.upper[variable]
     state.lower[variable], state.upper[variable] = low, high
+    row_of, by_column, least, most = system.row_of, system.by_column, state.least, state.most
+    queue, queued, ends = state.queue, state.queued, state.ends
     for entry in range(system.begins[variable], system.begins[variable + 1]):
-        row, a = system.row_of[entry], system.by_column[entry]
-        state.least[row] += a * (down if a > 0 else up)
-        state.most[row] += a * (up if a > 0 else down)
-        if not state.queued[row - top]:
-            state.queued[row - top] = True
-            state.queue[(state.ends[0] + state.ends[1]) % len(state.queue)] = row
-            state.ends[1] += 1
+        row, a = row_of[entry], by_column[entry]
+        least[row] += a * (down if a > 0 else up)
+        most[row] += a * (up if a > 0 else down)
+        if not queued[row - top]:
+            queued[row - top] = True
+            at = ends[0] + ends[1]
+            queue[at if at < len(queue) else at - len(queue)] = row
+            ends[1] += 1
 
 
 @njit(**INNER)
@@ -116,25 +119,29 @@ def settle(system, state, top, visits, trail, first, now):  # type: ignore[no-un
     """
     lower, upper, least, most = state.lower, state.upper, state.least, state.most
     row_lower, row_upper = system.row_lower, system.row_upper
+    starts, index, coefficient = system.starts, system.variable, system.coefficient
+    queue, queued, ends = state.queue, state.queued, state.ends
     failed = np.int64(-1)
-    while state.ends[1] > 0 and failed == -1 and visits > 0:
-        row = state.queue[state.ends[0]]
-        state.ends[0] = (state.ends[0] + 1) % len(state.queue)
-        state.ends[1] -= 1
-        state.queued[row - top] = False
+    while ends[1] > 0 and failed == -1 and visits > 0:
+        row = queue[ends[0]]
+        ends[0] = ends[0] + 1 if ends[0] + 1 < len(queue) else 0
+        ends[1] -= 1
+        queued[row - top] = False
         visits -= 1
         if least[row] > row_upper[row] or most[row] < row_lower[row]:
             failed = row
             break
         if least[row] >= row_lower[row] and most[row] <= row_upper[row]:
             continue  # it can no longer be broken
-        for entry in range(system.starts[row], system.starts[row + 1]):
-            variable, a = system.variable[entry], system.coefficient[entry]
+        for entry in range(starts[row], starts[row + 1]):
+            variable, a = index[entry], coefficient[entry]
             low, high = lower[variable], upper[variable]
             if low == high:
                 continue
             above, below = row_upper[row] - least[row], most[row] - row_lower[row]
-            if a > 0:
+            if a == 1:
+                new_low, new_high = max(low, high - below), min(high, low + above)
+            elif a > 0:
                 new_low, new_high = max(low, high - below // a), min(high, low + above // a)
             else:
                 new_low, new_high = max(low, high - above // -a), min(high, low + below // -a)

@@ -28,7 +28,7 @@ CLIMB = Ladder()
 def one(problem: Problem, rng: np.random.Generator, ladder: Ladder = CLIMB) -> Answers:
     """A histogram that fits each program, drawn with the generator.
 
-    Cells are decided in random order, each uniformly within what propagation leaves it, so no corner is preferred;
+    Cells are decided from random places on, each evenly within what propagation leaves it, so no corner is preferred;
     but histograms do not have equal chances, and what a solver had to complete leans to its vertices.
     """
     seeds = rng.integers(0, 2**64, len(problem.programs), dtype=np.uint64)

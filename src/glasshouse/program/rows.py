@@ -287,16 +287,17 @@ def exact_differences(values, recipe, result, listed, marked):  # type: ignore[n
     Lists the rows that are not 0 and returns how many; -1, and all is 0 again, when the numbers cannot be true.
     """
     used, kept, fine = 0, 0, True
-    for variable in range(len(recipe.columns)):
-        value = values[recipe.columns[variable]]
+    columns, starts, rows, signs = recipe.columns, recipe.starts, recipe.rows, recipe.signs
+    for variable in range(len(columns)):
+        value = values[columns[variable]]
         if value != 0:
-            for entry in range(recipe.starts[variable], recipe.starts[variable + 1]):
-                row = recipe.rows[entry]
+            for entry in range(starts[variable], starts[variable + 1]):
+                row = rows[entry]
                 if not marked[row]:
                     marked[row] = True
                     listed[used] = row
                     used += 1
-                result[row] += recipe.signs[entry] * value
+                result[row] += signs[entry] * value
     for i in range(used):
         row = listed[i]
         marked[row] = False

@@ -21,6 +21,7 @@ from glasshouse.records import UNLIMITED
 
 EXHAUSTED, STOPPED = 0, 1
 WIDE, WIDE_DRAW = 10**7, 100  # an interval so wide is not one to draw from evenly; draw so many instead
+DRAWS = 6  # beginnings of a draw, before a solver is asked
 ENTRIES = 4000  # of a part that is searched for all the steps allowed; a larger one gets fewer
 SCALE = 2**16  # multipliers of rows are rounded to this fraction
 
@@ -141,9 +142,14 @@ def _search_all(first, row_first, system, limits, slopes, dual, nodes, chance, s
                 store[0, variable - v0] = found.x[variable]
                 values[0] += price(variable, found.x[variable], slopes)
         where = (v0, v1, row_first[part], row_first[part + 1])
-        status, held, found.nodes[part], found.floor[part] = _search(
-            where, system, limits, slopes, dual, nodes, chance, chance, seeds[part], store, values, held
-        )
+        steps = nodes + (v1 - v0) if chance and nodes > 0 else nodes  # a draw must reach the bottom once
+        for attempt in range(DRAWS if chance else 1):  # one that goes astray is better begun anew
+            seed = seeds[part] + np.uint64(attempt) * np.uint64(0xD1B54A32D192ED03)
+            status, held, found.nodes[part], found.floor[part] = _search(
+                where, system, limits, slopes, dual, steps, chance, chance, seed, store, values, held
+            )
+            if held > 0 or status == EXHAUSTED:
+                break
         found.exhausted[part] = status == EXHAUSTED
         if held:
             found.known[part], found.value[part] = True, values[0]
@@ -180,24 +186,32 @@ def _pick_by_dual(part, state, slopes, dual):  # type: ignore[no-untyped-def]  #
 
 
 @njit(**INNER)
-def _pick(part, state, slopes, chance, random):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
-    """The next cell to decide: by chance, or one whose cost rises and that has few values; -1 when all are decided."""
-    chosen, count, best = np.int64(-1), np.uint64(0), np.int64(0)
+def _pick(part, state, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """The next cell to decide: one whose cost rises and that has few values; -1 when all are decided."""
+    chosen, best = np.int64(-1), np.int64(0)
     for variable in range(part[0], part[1]):
         low, high = state.lower[variable], state.upper[variable]
-        if low == high:
-            continue
-        if chance:
-            count += np.uint64(1)
-            if _next(random) % count == np.uint64(0):
-                chosen = np.int64(variable)
-        else:
+        if low < high:
             score = high - low
             if price(variable, high, slopes) <= price(variable, low, slopes):
                 score += np.int64(1) << 40
             if chosen < 0 or score < best:
                 chosen, best = np.int64(variable), score
     return chosen
+
+
+@njit(**INNER)
+def _pick_by_chance(part, state, random):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """The next cell to decide: the first open one from a random place on; -1 when all are decided."""
+    v0, v1 = part[0], part[1]
+    begin = v0 + np.int64(_next(random) % np.uint64(v1 - v0))
+    for variable in range(begin, v1):
+        if state.lower[variable] < state.upper[variable]:
+            return np.int64(variable)
+    for variable in range(v0, begin):
+        if state.lower[variable] < state.upper[variable]:
+            return np.int64(variable)
+    return np.int64(-1)
 
 
 @njit(cache=True, nogil=True)
@@ -230,10 +244,12 @@ def _search(part, system, limits, slopes, dual, nodes, stop_when_full, chance, s
             elif full >= 0 and (floor if count == 0 else bound(part, system, state, slopes, family)) >= values[full]:
                 enter = False
                 continue
-            if dual.scale > 0:
+            if chance:
+                variable = _pick_by_chance(part, state, random)
+            elif dual.scale > 0:
                 variable = _pick_by_dual(part, state, slopes, dual)
             else:
-                variable = _pick(part, state, slopes, chance, random)
+                variable = _pick(part, state, slopes)
             if variable < 0:
                 fits, value = True, np.int64(0)
                 for row in range(r0, r1):
