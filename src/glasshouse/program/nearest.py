@@ -24,7 +24,7 @@ from glasshouse.records import UNLIMITED, Count
 CLIMB = Ladder()
 ROUNDS = 60  # of adding lines
 FARTHEST = 700_000  # an error whose square still fits a program
-LINES = (0, 1, 2, 4, 8, 16, 64, 256, 4096)  # lines to begin with, by the number m they pass through
+LINES = (*range(8), 10, 12, 16, 24, 32, 64, 256, 4096)  # lines to begin with, by the number m they pass through
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def nearest(
         missed = [at for at, e in enumerate(errors.tolist()) if lines[at] and not {e - 1, e} & set(lines[at])]
         if not missed:
             return _answer(solution, compiled, counts, error)
-        if errors.max() > FARTHEST:
-            break  # the square is beyond what a program can hold
+        if errors.max() > FARTHEST or solution.proof == Proof.UNDECIDED:
+            break  # the square is beyond what a program can hold; or more lines would not be proved either
         for at in missed:
             lines[at] = sorted({*lines[at], int(errors[at]) - 1, int(errors[at])})
     return _answer(replace(solution, proof=Proof.UNDECIDED), compiled, counts, error)
