@@ -1,8 +1,9 @@
 """How is a question answered at the least cost? Rung by rung: propagation, then search, then a solver.
 
-What propagation fixes needs nothing more. Small parts are searched through. Only what is left goes to a solver, whose
-answer is checked in integers, proved by a bound in rational arithmetic where that is tight, and otherwise put to a
-second solver. Every answer says which rung gave it, and how sure it is.
+What propagation fixes needs nothing more. Small parts are searched through. Only what is left goes to a solver. Its
+relaxation gives multipliers with which a second search proves most of the rest; what branch and bound claims is checked
+in integers, proved by a bound in rational arithmetic where that is tight, and otherwise put to a second solver. Every
+answer says which rung gave it, and how sure it is.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ LIMIT = Limit(effort=2.0)  # for each part and solver
 NODES = 100  # steps of a search before the solver is asked; more settles few parts more
 GUIDED_LAST = 40  # times as many steps for what two solvers leave open
 GUIDED = 500  # steps of a search that has the multipliers of a solver's relaxation
+
+
+ORDER = (Proof.EXACT, Proof.TWO_ENGINES, Proof.UNDECIDED)  # from the strongest to the weakest
 
 
 class Rung(IntEnum):
@@ -185,9 +189,6 @@ def _together(
     if not split.whole.fit(x)[answers.fits].all():
         raise GlasshouseBug("an answer of the core does not fit the numbers it was found for; please report this")
     return answers
-
-
-ORDER = (Proof.EXACT, Proof.TWO_ENGINES, Proof.UNDECIDED)  # from the strongest to the weakest
 
 
 def weaker(one: Proof, other: Proof) -> Proof:
