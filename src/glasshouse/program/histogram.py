@@ -400,8 +400,9 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
                 broken[place] = True  # something is counted there, but no cell can hold it
         sort(touched, used)
         if not broken[place]:
-            row_lower, row_upper = _room(row_lower, rows_used, used), _room(row_upper, rows_used, used)
-            row_starts = _room(row_starts, rows_used + 1, used)
+            if rows_used + used + 1 > len(row_starts):
+                row_lower, row_upper = _room(row_lower, rows_used, used + 1), _room(row_upper, rows_used, used + 1)
+                row_starts = _room(row_starts, rows_used + 1, used)
             for i in range(used):
                 row = touched[i]
                 low = lower[at, row] if row < all_rows else 0
@@ -414,9 +415,11 @@ def _live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-unty
                     rows_used += 1
                     row_starts[rows_used] = entries
             before = row_starts[row_first[place]]
-            index, times = _room(index, before, entries - before), _room(times, before, entries - before)
-            place_out, cell_out = _room(place_out, variables, live), _room(cell_out, variables, live)
-            upper_out = _room(upper_out, variables, live)
+            if entries > len(index):
+                index, times = _room(index, before, entries - before), _room(times, before, entries - before)
+            if variables + live > len(cell_out):
+                place_out, cell_out = _room(place_out, variables, live), _room(cell_out, variables, live)
+                upper_out = _room(upper_out, variables, live)
             for i in range(live):
                 cell = found[i]
                 place_out[variables], cell_out[variables], upper_out[variables] = place, cell, limit[cell]
