@@ -21,6 +21,7 @@ from glasshouse.records import UNLIMITED
 
 EXHAUSTED, STOPPED = 0, 1
 WIDE, WIDE_DRAW = 10**7, 100  # an interval so wide is not one to draw from evenly; draw so many instead
+WORK = 20_000_000  # steps of a draw times the size of the part; beyond, a solver is better
 DRAWS = 6  # beginnings of a draw, before a solver is asked
 ENTRIES = 4000  # of a part that is searched for all the steps allowed; a larger one gets fewer
 SCALE = 2**16  # multipliers of rows are rounded to this fraction
@@ -142,8 +143,12 @@ def _search_all(first, row_first, system, limits, slopes, dual, nodes, chance, s
                 store[0, variable - v0] = found.x[variable]
                 values[0] += price(variable, found.x[variable], slopes)
         where = (v0, v1, row_first[part], row_first[part + 1])
-        steps = nodes + (v1 - v0) if chance and nodes > 0 else nodes  # a draw must reach the bottom once
-        for attempt in range(DRAWS if chance else 1):  # one that goes astray is better begun anew
+        steps, attempts = nodes, 1
+        if chance and nodes > 0:  # a draw must reach the bottom once; one that goes astray is better begun anew
+            size = (v1 - v0) + system.starts[where[3]] - system.starts[where[2]]
+            steps = min(nodes + (v1 - v0), max(nodes, WORK // size))
+            attempts = DRAWS if steps == nodes + (v1 - v0) else 1
+        for attempt in range(attempts):
             seed = seeds[part] + np.uint64(attempt) * np.uint64(0xD1B54A32D192ED03)
             status, held, found.nodes[part], found.floor[part] = _search(
                 where, system, limits, slopes, dual, steps, chance, chance, seed, store, values, held
