@@ -5,14 +5,19 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pytest
 from benchmarks import blocks
 
+from glasshouse.errors import GlasshouseBug
 from glasshouse.program.bounds import Cost, linear
 from glasshouse.program.conflict import conflict
 from glasshouse.program.histogram import compile_tables
+from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Solution
+from glasshouse.program.ladder import Ladder, minimum
 from glasshouse.program.listing import _combined
-from glasshouse.program.reduce import Programs
+from glasshouse.program.reduce import Programs, split
 from glasshouse.program.search import minimise_guided
+from glasshouse.records import UNLIMITED
 from glasshouse.release import Counts
 from glasshouse.scenario import load
 from glasshouse.tabulate import tabulate
@@ -79,3 +84,26 @@ def test_the_conflict_of_a_small_block_names_three_numbers() -> None:
     assert found is not None and found.minimal
     assert counts.variables[1] in {number.variable for number in found.numbers}
     assert len(found.numbers) == 3
+
+
+@pytest.mark.xfail(strict=True, reason="what an engine holds replaces what the search holds, even where it is dearer")
+def test_an_engine_that_stops_early_does_not_worsen_what_the_search_held() -> None:
+    part = programs([0, 0], [5, 5], [([0, 1], [2, 2], 5, 20)])
+    cost, start = linear(np.array([3, 4])), np.array([3, 0])
+
+    def poor(program: IntegerProgram, limit: Limit) -> Solution:
+        return Solution(Outcome.FEASIBLE, np.array([5, 5]))
+
+    ladder = Ladder(nodes=0, engines=(poor,))
+    answers = minimum(split(part, np.zeros(1, np.bool_)), cost, ladder, start=start)
+    assert int(answers.value[0]) == 9
+
+
+@pytest.mark.xfail(strict=True, raises=GlasshouseBug, reason="(knot - high) * low is beyond UNLIMITED")
+def test_a_bend_in_an_unlimited_cell_can_be_put_to_a_solver() -> None:
+    part = programs([4, 0], [UNLIMITED, 9], [([0, 1], [2, 3], 17, UNLIMITED)])
+    cost = Cost(np.array([5, 3]), np.array([1, 3]), np.array([5, 0]))
+    answers = minimum(split(part, np.zeros(1, np.bool_)), cost, Ladder(nodes=0))
+    assert int(answers.value[0]) == min(
+        min(x, 5) * 5 + max(x - 5, 0) + 3 * y for x in range(4, 20) for y in range(10) if 2 * x + 3 * y >= 17
+    )
