@@ -142,8 +142,9 @@ def _climb(
             solution = solve(parts, int(part), inside.at(variables), ladder, start)
         clock[split.owner[part]] |= solution.clock
         if solution.x is not None:
-            part_x[variables], known[part] = solution.x, True
-            value[part] = int(inside.at(variables).of(solution.x).sum())
+            cost_of_it = int(inside.at(variables).of(solution.x).sum())
+            if not known[part] or cost_of_it <= value[part]:  # an engine that was stopped may hold less than the search
+                part_x[variables], known[part], value[part] = solution.x, True, cost_of_it
         if solution.floor is not None:
             floor[part] = max(floor[part], solution.floor)
         nothing[part] = solution.outcome == Outcome.INFEASIBLE
@@ -215,7 +216,7 @@ def solve(parts: Programs, number: int, cost: Cost, ladder: Ladder, start: Array
             return _exact(found)
         start = start if found is None else found.x
     if start is not None:
-        program = replace(program, known=_spread(start, part.lower, cost, second))
+        program = replace(program, known=_spread(start, part, cost, second))
     solution = relaxed
     if relaxed.x is None and relaxed.outcome != Outcome.INFEASIBLE:
         solution = engage(program, ladder, confirm=False)
@@ -278,7 +279,7 @@ def _linear(program: IntegerProgram, cost: Cost) -> tuple[IntegerProgram, Array]
     upper[second] = knot[second]
     number = np.full(n, -1, np.int64)
     number[second] = n + np.arange(len(second))
-    own, switched = _switched(cost, low, second)
+    own, switched = _switched(cost, low, high, second)
     switch = n + len(second) + np.arange(len(switched))
     doubled = number[program.index] >= 0
     m = len(program.row_lower)
@@ -307,17 +308,18 @@ def _linear(program: IntegerProgram, cost: Cost) -> tuple[IntegerProgram, Array]
     ), second
 
 
-def _switched(cost: Cost, lower: Array, second: Array) -> tuple[Array, Array]:
+def _switched(cost: Cost, lower: Array, upper: Array, second: Array) -> tuple[Array, Array]:
     """Of the variables with a bend, those whose slope falls: with two values before the knot, and with more."""
     falling = second[cost.below[second] > cost.above[second]]
-    two = cost.knot[falling] - lower[falling] == 1
+    limit = (upper[falling] - cost.knot[falling]).astype(np.float64) * lower[falling]  # of the row that links the two
+    two = (cost.knot[falling] - lower[falling] == 1) & (limit < UNLIMITED)
     return falling[two], falling[~two]
 
 
-def _spread(x: Array, lower: Array, cost: Cost, second: Array) -> Array:
+def _spread(x: Array, part: Programs, cost: Cost, second: Array) -> Array:
     """A solution in the variables of the linear program."""
     first = x.copy()
     first[second] = np.minimum(x[second], cost.knot[second])
-    switched = _switched(cost, lower, second)[1]
+    switched = _switched(cost, part.lower, part.upper, second)[1]
     beyond = x[second] - first[second]
     return np.concatenate([first, beyond, (x[switched] > cost.knot[switched]).astype(np.int64)])
