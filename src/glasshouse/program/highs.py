@@ -27,6 +27,7 @@ from glasshouse.records import UNLIMITED, Count
 Float = NDArray[np.float64]
 
 ITERATIONS = 20_000  # of the simplex method, a unit of effort
+ENTRIES = 10**6  # of a program that gets all these iterations; a larger one gets fewer
 NODES = 300_000  # of branch and bound, a unit of effort, divided by the size of the program
 SIZE_OF_NODE = 300  # what a node costs besides its entries, in entries
 _MOST = 2**31 - 1
@@ -92,7 +93,8 @@ def relax(program: IntegerProgram, limit: Limit) -> Relaxation:
     """Solve the program for fractional x. Without presolve: it is faster on small programs, and keeps the rays."""
     engine = _engine()
     _set(engine, "presolve", "off")
-    _set(engine, "simplex_iteration_limit", min(ceil(min(limit.effort * ITERATIONS, _MOST)), _MOST))
+    iterations = limit.effort * ITERATIONS * min(1.0, ENTRIES / max(len(program.index), 1))
+    _set(engine, "simplex_iteration_limit", ceil(min(max(iterations, 1), _MOST)))
     _run(engine, program, 0, inf if limit.seconds is None else limit.seconds)
     status = engine.getModelStatus()
     if status == _Status.kInfeasible:
