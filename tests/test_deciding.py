@@ -74,6 +74,7 @@ def test_tables_that_add_up_pairwise_can_contradict_together(pairs: Scenario, tm
     assert finding.identity == "no histogram fits; proof: exact"
     tables = {cell.variable.split("_")[0] for cell in finding.cells}
     assert tables == {"AB", "BC", "AC"}
+    assert finding.statement.endswith("though all add up: BC_03 = 1, AB_06 = 0, AC_03 = 0")
     fine = checked(pairs, tmp_path / "f.csv", {"10": {"AB": same, "BC": same, "AC": same}})
     assert fine.findings == []
     assert not fine.undecided

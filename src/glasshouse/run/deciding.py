@@ -98,12 +98,10 @@ def explain(doubt: Doubt, place_level: str) -> Finding | None:
              n.lower, n.upper)
         for n in found.numbers
     )  # fmt: skip
-    told = [f"{cell.variable} = {cell.spelled}" for cell in cells if cell.upper > 0][:TOLD]
-    zeros = [cell for cell in cells if cell.upper == 0]
-    if len(cells) - len(zeros) > TOLD:
-        told.append(f"and {len(cells) - len(zeros) - TOLD} more")
-    if zeros:
-        told.append(f"{zeros[0].variable} = 0" if len(zeros) == 1 else f"{len(zeros)} zeros")
+    ordered = sorted(cells, key=lambda cell: cell.upper == 0)  # zeros last
+    told = [f"{cell.variable} = {cell.spelled}" for cell in ordered[:TOLD]]
+    if len(cells) > TOLD:
+        told.append(f"and {len(cells) - TOLD} more")
     least = "" if found.minimal else " (perhaps fewer of them already)"
     inside = "" if doubt.area is None else f" with its {plural(place_level)}"
     statement = f"these {len(cells)} numbers cannot all be true{least}, though all add up{inside}: {', '.join(told)}"
