@@ -543,3 +543,27 @@ class TestTwoEngines:
         answer = two_engines(of, Solution(Outcome.OPTIMAL, x, of.value(x)), claims(Solution(Outcome.INFEASIBLE)), AMPLE)
         assert answer.proof is Proof.UNDECIDED
         assert answer.x is x
+
+
+@both
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(of=small_programs(), data=st.data())
+def test_a_known_solution_changes_nothing_but_the_way_there(
+    solver: Solver, of: IntegerProgram, data: st.DataObject
+) -> None:
+    """Any x that fits may be given to start from; the answer costs the same."""
+    minimum = least(of)
+    known = [
+        np.array(x, np.int64)
+        for x in itertools.product(*(range(a, b + 1) for a, b in zip(of.lower, of.upper, strict=True)))
+        if of.fits(np.array(x, np.int64))
+    ]
+    if known:
+        answer = solver(replace(of, known=data.draw(st.sampled_from(known))), AMPLE)
+        keeps_contract(of, answer, minimum)
+        assert answer.x is not None and of.value(answer.x) == minimum
+
+
+def test_a_known_solution_that_does_not_fit_is_our_bug() -> None:
+    with pytest.raises(GlasshouseBug, match="does not fit"):
+        replace(program([1], [(1, [1], 2)], 0, 3), known=np.array([3], np.int64))

@@ -186,5 +186,10 @@ def _run(engine: Any, program: IntegerProgram, integrality: int, seconds: float)
         raise GlasshouseBug(f"HiGHS does not take a program of {n} variables; please report the program")
     if engine.clearSolver() == highspy.HighsStatus.kError:
         raise GlasshouseBug("HiGHS does not forget the problem before; please report the version of highspy")
+    if integrality and program.known is not None:
+        start = highspy.HighsSolution()
+        start.col_value = program.known.astype(np.float64).tolist()
+        if engine.setSolution(start) == highspy.HighsStatus.kError:
+            raise GlasshouseBug("HiGHS does not take a solution to start from; please report the program")
     if engine.run() == highspy.HighsStatus.kError and engine.getModelStatus() not in _STUCK:
         raise GlasshouseBug(f"HiGHS failed with {engine.getModelStatus()}; please report the program")
