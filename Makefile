@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 # Until the audit is built: count the records of the example village into all 34 tables, and check that they agree.
 audit: $(STAMP)
-	$(BIN)/glasshouse tabulate examples/village/records.csv --scenario sf1-person --out out/audit/tables.csv.gz
+	$(BIN)/glasshouse tabulate examples/village/records.csv --scenario sf1-person --out out/audit/tables.csv.gz --overwrite
 	$(BIN)/glasshouse check out/audit/tables.csv.gz --scenario sf1-person
 	$(BIN)/glasshouse check out/audit/tables.csv.gz --scenario sf1-person --json > out/audit/summary.json
 	chmod 600 out/audit/summary.json
