@@ -204,6 +204,19 @@ def test_answers_do_not_depend_on_how_many_work_on_them(sf1: Scenario, compiled:
         assert list(pool.map(work, units)) == [work(unit) for unit in units]
 
 
+def test_numbers_may_stand_in_any_order_also_for_two_who_ask_at_once(sf1: Scenario, compiled: Compiled) -> None:
+    """Where numbers stand was once remembered for the last asker only, whoever asked."""
+    plain = _published(sf1, _people(sf1, [30, 60], 3))[0]
+    order = np.random.default_rng(1).permutation(len(plain.variables))
+    mixed = np.ascontiguousarray(plain.lower[:, order])
+    shuffled = Counts("block", plain.places, tuple(plain.variables[at] for at in order), mixed, mixed)
+    wanted = [_solved(places_alone(compiled, counts)) for counts in (plain, shuffled)]
+    assert wanted[0] == wanted[1]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda counts: _solved(places_alone(compiled, counts)), [plain, shuffled] * 40))
+    assert set(found) == {wanted[0]}
+
+
 def test_a_place_alone_and_among_others_gets_the_same_distance(sf1: Scenario, compiled: Compiled) -> None:
     records = _people(sf1, [25, 0, 1, 70], 3)
     counts = tabulate(records, [t for t in sf1.tables if t.level == "block"], "block")

@@ -897,25 +897,26 @@ def test_the_range_of_what_nothing_limits_is_unlimited_on_every_rung() -> None:
         assert found.low.tolist() == [0, 1] and found.high[0] >= UNLIMITED and found.high[1] == 1
 
 
-def test_an_area_for_only_some_places_is_refused() -> None:
+def two_places() -> tuple[Compiled, Counts]:
+    """Two places with their totals, 2 and 3, compiled with the total of an area."""
     schema = Schema((attribute("a", 3),))
     compiled = compile_tables(
         schema, [total_table(schema, "block")], ["T0_1"],
         around=[total_table(schema, "area", "A0")], around_present=["A0_1"], finest=True,
     )  # fmt: skip
     counts = Counts("block", ("p", "q"), ("T0_1",), np.array([[2], [3]]), np.array([[2], [3]]))
+    return compiled, counts
+
+
+def test_an_area_for_only_some_places_is_refused() -> None:
+    compiled, counts = two_places()
     totals = np.array([[2], [3]])
     with pytest.raises(InputError):
         places_alone(compiled, counts, Area(totals, totals, np.array([0])))
 
 
 def test_an_area_without_places_must_be_empty() -> None:
-    schema = Schema((attribute("a", 3),))
-    compiled = compile_tables(
-        schema, [total_table(schema, "block")], ["T0_1"],
-        around=[total_table(schema, "area", "A0")], around_present=["A0_1"], finest=True,
-    )  # fmt: skip
-    counts = Counts("block", ("p", "q"), ("T0_1",), np.array([[2], [3]]), np.array([[2], [3]]))
+    compiled, counts = two_places()
     for number, outcome in ((0, Outcome.OPTIMAL), (1, Outcome.INFEASIBLE)):
         totals = np.array([[2], [number], [3]])
         problem = places_jointly(compiled, counts, Area(totals, totals, np.array([0, 2])))

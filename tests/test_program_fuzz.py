@@ -10,7 +10,7 @@ from benchmarks import blocks
 from glasshouse.program.bounds import Cost, linear
 from glasshouse.program.conflict import conflict
 from glasshouse.program.histogram import compile_tables
-from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Solution
+from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, minimum
 from glasshouse.program.listing import _combined
 from glasshouse.program.reduce import Programs, split
@@ -103,3 +103,17 @@ def test_a_bend_in_an_unlimited_cell_can_be_put_to_a_solver() -> None:
     assert int(answers.value[0]) == min(
         min(x, 5) * 5 + max(x - 5, 0) + 3 * y for x in range(4, 20) for y in range(10) if 2 * x + 3 * y >= 17
     )
+
+
+def test_what_the_search_holds_outweighs_engines_that_find_nothing() -> None:
+    """Two engines that agree on a falsehood must not turn an x that fits into a proved optimum."""
+    part = programs([0, 0], [5, 5], [([0, 1], [2, 2], 5, 20)])
+
+    def blind(program: IntegerProgram, limit: Limit) -> Solution:
+        return Solution(Outcome.INFEASIBLE)
+
+    ladder = Ladder(nodes=0, engines=(blind, blind))
+    answers = minimum(split(part, np.zeros(1, np.bool_)), linear(np.array([3, 4])), ladder, start=np.array([4, 0]))
+    assert answers.outcome == (Outcome.FEASIBLE,)
+    assert answers.proof == (Proof.UNDECIDED,)
+    assert int(answers.floor[0]) <= 9 <= int(answers.value[0])

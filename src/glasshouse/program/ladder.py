@@ -230,7 +230,9 @@ def solve(parts: Programs, number: int, cost: Cost, ladder: Ladder, start: Array
     if solution.floor is not None:
         solution = replace(solution, floor=solution.floor + left_out)
     if solution.x is None:
-        return solution if start is None else replace(solution, outcome=Outcome.FEASIBLE, x=start)
+        if start is None:
+            return solution
+        return replace(solution, outcome=Outcome.FEASIBLE, x=start, proof=Proof.UNDECIDED)  # whatever engines claim
     return replace(solution, x=_gathered(solution, len(part.lower), second))
 
 

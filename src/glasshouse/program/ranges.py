@@ -79,7 +79,7 @@ def ranges_of(
     least, most = inside @ fixed, meeting @ fixed
     bounds = [least, most, least.copy(), most.copy()]  # low, high, met_low, met_high
     sure = np.full(count, 0, np.int64)  # of each description: the index of its weakest proof
-    calls, fits = 0, True
+    calls = 0
     for part in mine:
         columns = whole.origin[whole.parts.first[part] : whole.parts.first[part + 1]] - first
         sets, of = np.unique(np.concatenate([inside[:, columns], meeting[:, columns]]), axis=0, return_inverse=True)
@@ -100,7 +100,7 @@ def ranges_of(
         calls += found.calls
     proof = tuple(rungs.ORDER[at] for at in sure)
     high, met_high = np.minimum(bounds[1], UNLIMITED), np.minimum(bounds[3], UNLIMITED)
-    return Ranges(bounds[0], high, bounds[2], met_high, proof, fits, calls)
+    return Ranges(bounds[0], high, bounds[2], met_high, proof, True, calls)
 
 
 @dataclass
