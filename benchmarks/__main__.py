@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
-from benchmarks import core, growth, posterior_vs_gibbs, tabulate_vs_groupby
+from benchmarks import core, growth, nation, posterior_vs_gibbs, tabulate_vs_groupby
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
@@ -30,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "farthest-vs-histogram-median": lambda: core.farthest_ratio("median"),
     "feasible-vs-record-binary": lambda: core.feasible(eliminate=True),
     "feasible-vs-record-binary-full": lambda: core.feasible(eliminate=False),
+    "nation-core-hours": nation.run,
     "posterior-vs-gibbs": posterior_vs_gibbs.run,
     "share-without-solver": core.share_without_solver,
     "tabulate-vs-groupby": tabulate_vs_groupby.run,

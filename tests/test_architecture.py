@@ -30,7 +30,13 @@ ORDER: list[set[str]] = [
     {"run"},
 ]
 RANK = {name: rank for rank, names in enumerate(ORDER) for name in names}
-ONE_IMPORTER = {"highspy": "program/highs.py", "ortools": "program/cpsat.py", "opendp": None, "dask": None}
+ONE_IMPORTER = {
+    "highspy": "program/highs.py",
+    "ortools": "program/cpsat.py",
+    "opendp": None,
+    "dask": "run/cluster.py",
+    "distributed": "run/cluster.py",
+}
 MODULES = sorted(SRC.rglob("*.py"))
 
 

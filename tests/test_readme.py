@@ -41,7 +41,7 @@ def test_the_session_of_the_readme(
             main(shlex.split(line)[2:])
             printed += [line, *capsys.readouterr().out.splitlines()]
     assert printed == shown
-    assert len([line for line in shown if line.startswith("$")]) == 3
+    assert len([line for line in shown if line.startswith("$")]) == 5
 
 
 def test_the_plan_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,12 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     identities  do the numbers agree        find_identities, Checker, Finding
     scenario    which tables an office publishes   load, Scenario; the folder scenarios/ is data
     files       real files in and out       records, tables, summary (archives)
-    program     which histograms fit        compile_tables, places_alone, one, farthest, ranges, conflict, nearest
+    program     which histograms fit        compile_tables, places_alone, one, farthest, ranges, least, conflict
     mechanism   noise and its price         DiscreteGaussian, sum_of, epsilon, Ledger, allocation
-    attack      what can be learnt          infer: noisy counts to beliefs, exactly
-    report      say it                      charts
-    run         do it at scale              tabulating, checking, deciding, manifest, cli
+    attack      what can be learnt          reconstruct, vary: tables to records; infer: noisy counts to beliefs
+    assess      how bad, how good           rates, variability
+    report      say it                      charts, variability
+    run         do it at scale              study, ledger, executors; tabulating, checking, rebuilding, varying; cli
 
 Heavy modules are imported when they are used: `from glasshouse.scenario import load`.
 """

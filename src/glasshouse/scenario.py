@@ -6,7 +6,7 @@ import csv
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib import resources
 from itertools import combinations
@@ -56,6 +56,8 @@ class Scenario:
     catalogue: tuple[Official, ...]
     patterns: tuple[str, ...]
     archives: tuple[Archive, ...] = ()
+    bins: Mapping[str, Recode] = field(default_factory=dict)  # how records are compared: a column gives the group
+    unique_on: tuple[str, ...] = ()  # attributes or bins: who is alone with them in a place counts as unique
     unchosen: frozenset[str] = frozenset()  # tables of the scenario that are not used this time
 
     @cached_property
@@ -174,7 +176,7 @@ class _Parser:
         self.folder = folder
 
     def scenario(self, toml: Toml) -> Scenario:
-        keys = "title catalogue variable aliases geography archive attribute impossible recode iteration table"
+        keys = "title catalogue variable aliases geography archive attribute impossible recode iteration table compare"
         _only(toml, "the top level", required="title geography attribute table", optional=keys)
         attributes = tuple(
             _within(f"attribute {name}", self.attribute, name, entry)
@@ -201,6 +203,7 @@ class _Parser:
             catalogue = {table.name: Official(table.name, len(table.lines), 0) for table in tables}
         for pattern in self.patterns:
             spell(pattern, tables[0].name, 1)
+        bins, unique_on = _within("compare", self.compare, _dict(toml, "compare"), recodes)
         return Scenario(
             name=self.folder.name,
             title=toml["title"],
@@ -211,7 +214,31 @@ class _Parser:
             catalogue=tuple(catalogue.values()),
             patterns=self.patterns,
             archives=tuple(self.archive(entry) for entry in (archives if isinstance(archives, list) else [archives])),
+            bins=bins,
+            unique_on=unique_on,
         )
+
+    def compare(self, toml: Toml, recodes: Mapping[str, Recode]) -> tuple[dict[str, Recode], tuple[str, ...]]:
+        """How records are compared: columns of bins, and what makes a record unique in its place."""
+        _only(toml, "compare", optional="bins unique")
+        bins: dict[str, Recode] = {}
+        for column, name in _dict(toml, "bins").items():
+            if name not in recodes:
+                raise unknown(f"recode of bins '{column}'", name, recodes)
+            recode = recodes[name]
+            levels = {level for leaf in recode.leaves for level in leaf.levels}
+            if recode.tally or len(levels) != len(self.schema.attribute(recode.attribute)):
+                raise InputError(
+                    f"bins '{column}': recode '{name}' does not put every {recode.attribute} into one group"
+                )
+            if column in self.schema.by_name or recode.attribute in [other.attribute for other in bins.values()]:
+                raise InputError(f"bins '{column}': expected one new column of bins for an attribute")
+            bins[column] = recode
+        unique_on = tuple(toml.get("unique", []))
+        for name in unique_on:
+            if name not in bins:
+                self.schema.attribute(name)
+        return bins, unique_on
 
     def geography(self, toml: Toml) -> Geography:
         _only(toml, "geography", required="place unit levels", optional="compose")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +27,10 @@ class RecordFile:
     place: PlaceColumns
     readings: dict[str, Reading]  # an attribute that no table looks at has none
 
-    def frames(self, watch: Watch = unwatched) -> Iterator[pl.DataFrame]:
-        """The records in pieces: `geoid`, and for every attribute its level as a number."""
+    def frames(self, watch: Watch = unwatched, *, flag: str | None = None) -> Iterator[pl.DataFrame]:
+        """The records in pieces: `geoid`, for every attribute its level as a number, and a 0/1 column `flag`."""
         wanted = dict.fromkeys([*self.place.names, *(c for r in self.readings.values() for c in r.columns)])
+        wanted |= {} if flag is None else {flag: None}
         geography = self.scenario.geography
         for chunk in self.source.chunks(wanted):
             codes = read_codes(self.source, chunk, self.place)
@@ -40,6 +41,8 @@ class RecordFile:
                 if attribute.name in self.readings:
                     levels = _levels(self.source, chunk, attribute, self.readings[attribute.name])
                 columns.append(pl.Series(attribute.name, levels))
+            if flag is not None:
+                columns.append(pl.Series(flag, _positions(self.source, chunk, flag, ["0", "1"])))
             frame = pl.DataFrame(columns)
             self._refuse_impossible(frame, chunk.first)
             watch(chunk.done)
@@ -61,6 +64,30 @@ class RecordFile:
 def level_matrix(frame: pl.DataFrame, schema: Schema) -> Codes:
     """The levels of a frame of records, a row per record and a column per attribute."""
     return np.column_stack([frame[attribute.name].to_numpy() for attribute in schema.attributes])
+
+
+def record_frame(
+    scenario: Scenario,
+    places: Sequence[str],
+    place: NDArray[np.int32],
+    codes: Codes,
+    bins: Mapping[str, NDArray[np.int64]],
+) -> pl.DataFrame:
+    """Records as files spell them: the place, the columns of every attribute, then columns of bins."""
+    columns = [pl.Series(scenario.geography.place, places, dtype=pl.String).gather(place)]
+    for attribute in scenario.schema.attributes:
+        reading = attribute.readings[0]
+        level = codes[:, scenario.schema.position[attribute.name]].astype(np.int32)
+        for number, column in enumerate(reading.columns):
+            spelled = [level_codes[0][number] for level_codes in reading.codes]
+            whole = all(code.isdigit() and str(int(code)) == code for code in spelled)
+            known = (
+                pl.Series(column, [int(code) for code in spelled], dtype=pl.Int16)
+                if whole
+                else pl.Series(column, spelled)
+            )
+            columns.append(known.gather(level))
+    return pl.DataFrame([*columns, *(pl.Series(column, group, dtype=pl.Int16) for column, group in bins.items())])
 
 
 def open_records(path: Path, scenario: Scenario) -> RecordFile:

@@ -22,6 +22,7 @@ class Seen:
     variables: set[tuple[str, str]] = field(default_factory=set)  # level, variable
     ignored: Counter[str] = field(default_factory=Counter)  # numbers of official tables outside the scenario
     columns: tuple[str, ...] = ()  # of a wide file, neither places nor variables
+    units: set[str] = field(default_factory=set)
     cells: int = 0
     sparse: bool = True  # zeros may have been left out: so it is with long files alone
     counted_in: str = "line"
@@ -68,6 +69,9 @@ class Builder:
         self.path, self.scenario, self.seen = path, scenario, seen
         everywhere = published(scenario, seen, assume)
         self.variables = {level: everywhere[level] for level in levels if level in everywhere}
+        self.column = {
+            level: pl.DataFrame({"variable": names}).with_row_index("column") for level, names in self.variables.items()
+        }
 
     def release(self, rows: pl.DataFrame) -> Release:
         """The release of one unit; an area that only finer rows tell of is there too, with zeros."""
@@ -76,14 +80,14 @@ class Builder:
         places: dict[str, list[str]] = {}
         for level in sorted(self.variables, key=geography.levels.index, reverse=True):
             finer = [place for at, many in places.items() if self._contains(level, at) for place in many]
-            here = set(rows.filter(pl.col("level") == level)["geoid"])
+            here = set(rows.filter(pl.col("level") == level)["geoid"].unique())
             places[level] = sorted(here.union(geography.code(place, level) for place in finer))
         levels = {level: self._counts(rows, level, places[level]) for level in self.variables}
         return Release(self.scenario.schema, self.scenario.tables, levels)
 
     def _refuse_doubles(self, rows: pl.DataFrame) -> None:
-        twice = rows.select(pl.struct("level", "geoid", "variable").is_duplicated()).to_series()
-        if twice.any():
+        if rows.select("level", "geoid", "variable").n_unique() < rows.height:
+            twice = rows.select(pl.struct("level", "geoid", "variable").is_duplicated()).to_series()
             first = rows.filter(twice).sort("level", "geoid", "variable", "line", maintain_order=True)
             level, geoid, variable, line = first.select("level", "geoid", "variable", "line").row(0)
             unit = self.seen.counted_in
@@ -99,9 +103,8 @@ class Builder:
     def _counts(self, rows: pl.DataFrame, level: str, places: list[str]) -> Counts:
         rows = rows.filter(pl.col("level") == level)
         variables = self.variables[level]
-        numbers = {name: at for at, name in enumerate(variables)}
         row = pl.Series(places, dtype=pl.String).search_sorted(rows["geoid"]).to_numpy()
-        column = rows["variable"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
+        column = rows.join(self.column[level], on="variable", how="left", maintain_order="left")["column"].to_numpy()
         lower = np.zeros((len(places), len(variables)), np.int64)
         lower[row, column] = rows["lower"].to_numpy()
         upper = lower

@@ -266,7 +266,9 @@ class TableFile:
                 total += frame.height
                 inside = pl.col("level").is_in(within)
                 coarse.append(frame.filter(~inside))
-                yield frame.filter(inside).with_columns(unit)
+                rows = frame.filter(inside).with_columns(unit)
+                self.seen.units.update(rows["unit"].unique())
+                yield rows
 
         builder: Builder | None = None
         for group in regroup(inner(), "unit", near=near):

@@ -193,7 +193,7 @@ def places_alone(compiled: Compiled, counts: Counts, area: Area | None = None, *
 def _caps(compiled: Compiled, area: Area | None, tighten: bool, places: int) -> Caps:
     if area is None:
         none, zero = np.empty(0, np.int64), np.zeros(places, np.int64)
-        return Caps(np.zeros((1, 0), np.int64), zero, np.zeros(len(compiled.cells) + 1, np.int64), none)
+        return Caps(np.zeros((1, 0), np.int64), zero, np.zeros(len(compiled.cells) + 1, np.int64), none, none)
     if compiled.around is None:
         raise InputError("numbers of an area were given, but its tables were not compiled")
     area.check(places, len(compiled.around.variables))
@@ -204,7 +204,8 @@ def _caps(compiled: Compiled, area: Area | None, tighten: bool, places: int) -> 
         upper = around.limits(area.lower, area.upper).upper
         chosen = slice(0, upper.shape[1])
     by_cell = around.members[chosen].tocsc()
-    return Caps(np.ascontiguousarray(upper), area.of, by_cell.indptr.astype(np.int64), by_cell.indices.astype(np.int64))
+    rows, times = by_cell.indices.astype(np.int64), by_cell.data.astype(np.int64)
+    return Caps(np.ascontiguousarray(upper), area.of, by_cell.indptr.astype(np.int64), rows, times)
 
 
 def places_jointly(compiled: Compiled, counts: Counts, area: Area) -> Problem:

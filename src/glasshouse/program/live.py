@@ -18,12 +18,13 @@ from glasshouse.records import UNLIMITED, Count
 
 
 class Caps(NamedTuple):
-    """Limits from above: for each area and row, and the rows of each cell."""
+    """Limits from above: for each area and row, the rows of each cell, and how often they count it."""
 
     upper: Count
     of: NDArray[np.int64]
     starts: Array
     rows: Array
+    times: Array
 
 
 class Layout(NamedTuple):
@@ -55,7 +56,7 @@ def live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-untyp
     lower, upper, exact, differences = limits.lower, limits.upper, limits.exact, recipe.differences
     starts, rows, often, area = layout.starts, layout.rows, layout.times, caps.of
     owned_starts, owned = layout.owned_starts, layout.owned
-    cap_starts, cap_rows, cap_upper = caps.starts, caps.rows, caps.upper
+    cap_starts, cap_rows, cap_times, cap_upper = caps.starts, caps.rows, caps.times, caps.upper
     places, all_rows, cells = len(exact), lower.shape[1], len(starts) - 1
     width = all_rows + cap_upper.shape[1]
     found, limit = np.empty(cells, np.int32), np.empty(cells, np.int64)  # live cells of a place, and their limits
@@ -101,7 +102,7 @@ def live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-untyp
                 for entry in range(cap_starts[cell], cap_starts[cell + 1]):
                     if most == 0:
                         break
-                    most = min(most, cap_upper[area[place], cap_rows[entry]])
+                    most = min(most, cap_upper[area[place], cap_rows[entry]] // cap_times[entry])
                 if most > 0:
                     found[alive], limit[cell] = cell, most
                     alive += 1
@@ -124,7 +125,7 @@ def live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-untyp
                     touched[used] = row
                     used += 1
                 count[row] += 1
-                total[row] += limit[cell]
+                total[row] += cap_times[entry] * limit[cell]
         for i in range(known if direct else last):
             row = listed[i] if direct else i
             if lower[at, row] > 0 and count[row] == 0:
@@ -164,7 +165,7 @@ def live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-untyp
                 for entry in range(cap_starts[cell], cap_starts[cell + 1]):
                     row = all_rows + cap_rows[entry]
                     if slot[row] >= 0:
-                        index[slot[row]], times[slot[row]] = variables, 1
+                        index[slot[row]], times[slot[row]] = variables, cap_times[entry]
                         slot[row] += 1
                 variables += 1
         for i in range(used):

@@ -76,27 +76,30 @@ def farthest(
     *,
     on: Collection[Recode] = (),
     within: Predicate = EVERYONE,
+    among: NDArray[np.bool_] | None = None,
 ) -> Farthest:
     """A fitting histogram at the greatest L1 distance from the start, with a proved bound.
 
-    The distance is taken on the cells of `within`, and on attributes coarsened by the recodes `on`. Where every
-    fitting histogram has the same total, the distance falls by two for each record that overlaps the start.
+    The distance is taken on the cells of `within`, in the places `among` all (by default every one), and on attributes
+    coarsened by the recodes `on`. Where every fitting histogram has the same total, the distance falls by two for each
+    record that overlaps the start.
     """
     coarse, counted = _coarse(problem, on, within)
+    among = np.ones(len(problem.places), np.bool_) if among is None else among
     begin, outside = problem.start(start.cell, start.place, start.counts)
     fitting = problem.programs.fit(begin) & ~problem.bad & ~outside
     halved = problem.fixed_total & fitting & (within == EVERYONE)
-    chosen = counted[start.cell]
+    chosen = counted[start.cell] & among[start.place]
     total = np.zeros(len(problem.programs), np.int64)
     np.add.at(total, problem.program[start.place[chosen]], start.counts[chosen])
     if not on:
-        variables = np.flatnonzero(counted[problem.cell])
+        variables = np.flatnonzero(counted[problem.cell] & among[problem.place])
         cost = _spread(len(begin), variables, begin[variables], halved[problem.programs.program_of[variables]])
         whole = problem.split(propagate=ladder.propagate)
         answers = rungs.minimum(whole, cost, ladder, start=begin, fitting=fitting)
         x = answers.x
     else:
-        group, knots, owner = _groups(problem, start, coarse, counted)
+        group, knots, owner = _groups(problem, start, coarse, counted, among)
         longer, old, new = with_sums(problem.programs, group, owner)
         cost = _spread(len(longer.lower), new, knots, halved[owner])
         longer_begin = np.zeros(len(longer.lower), np.int64)
@@ -110,18 +113,19 @@ def farthest(
 
 
 def _groups(
-    problem: Problem, start: Start, coarse: Array, counted: NDArray[np.bool_]
+    problem: Problem, start: Start, coarse: Array, counted: NDArray[np.bool_], among: NDArray[np.bool_]
 ) -> tuple[Array, Count, NDArray[np.int64]]:
     """Coarse cells with live cells inside: the one of each variable (or -1), what the start has there, its program."""
     width = len(problem.compiled.cells)
     key = problem.place.astype(np.int64) * width + coarse[problem.cell]
-    inside = counted[problem.cell]
+    inside = counted[problem.cell] & among[problem.place]
     names, inverse = np.unique(key[inside], return_inverse=True)
     group = np.full(len(key), -1, np.int64)
     group[inside] = inverse
     wanted = start.place * width + coarse[start.cell]
     at = np.minimum(np.searchsorted(names, wanted), max(len(names) - 1, 0))
-    found = counted[start.cell] & (names[at] == wanted) if len(names) else np.zeros(len(wanted), np.bool_)
+    chosen = counted[start.cell] & among[start.place]
+    found = chosen & (names[at] == wanted) if len(names) else np.zeros(len(wanted), np.bool_)
     knots = np.zeros(len(names), np.int64)
     np.add.at(knots, at[found], start.counts[found])
     return group, knots, problem.program[names // width]

@@ -5,6 +5,7 @@ A picture is a frozen description; its Vega-Lite specification is plain data, so
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from glasshouse.files.output import private_file
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# from pale to dark of one hue, so that the order is plain without colour too
+SHADES = ("#DCE9F5", "#B7D3EA", "#85B5DB", "#4E93C6", "#2470B0", "#0B4A86", "#062A52")
 _DASHED = {"type": "rule", "strokeDash": [4, 4], "color": "#555555"}
 
 Spec = dict[str, Any]
@@ -111,8 +114,104 @@ class Tiles:
         }
 
 
-def write(picture: Lines | Tiles, path: Path) -> None:
+@dataclass(frozen=True)
+class Curve:
+    """A line over a number inside the band from `low` to `high`; hollow marks are values to compare with."""
+
+    title: str
+    data: pl.DataFrame  # the columns of both axes, low, high
+    x: Axis
+    y: Axis
+    marks: pl.DataFrame | None = None  # the columns of both axes
+
+    def layers(self, x: Spec, y: Spec) -> list[Spec]:
+        colour = COLOURS[1]
+        ends = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+        band = {"type": "area", "color": colour, "opacity": 0.25, "clip": True}
+        line = {
+            "type": "line",
+            "color": colour,
+            "strokeWidth": 2.5,
+            "clip": True,
+            "point": {"color": colour, "size": 20},
+        }
+        values = {"values": self.data.to_dicts()}
+        layers: list[Spec] = [
+            {"data": values, "mark": band, "encoding": ends},
+            {"data": values, "mark": line, "encoding": {"x": x, "y": y}},
+        ]
+        if self.marks is not None:
+            hollow = {"type": "point", "shape": "circle", "size": 90, "color": COLOURS[-1], "strokeWidth": 1.8}
+            marks = {"values": self.marks.to_dicts()}
+            layers.append({"data": marks, "mark": {**hollow, "filled": False}, "encoding": {"x": x, "y": y}})
+        return layers
+
+
+@dataclass(frozen=True)
+class Density:
+    """Where most things lie: tiles over two numbers, shaded by how many, a curve through them, and a curve below.
+
+    A tile has `left, right, bottom, top` and a shade, one of `shades` in order. Tiles of things that are exactly 0 lie
+    in the `strip` below 0, from its bottom to its top, which is labelled so. The x axis is logarithmic over `reach`.
+    """
+
+    title: str
+    tiles: pl.DataFrame
+    shade: Axis
+    shades: tuple[str, ...]
+    reach: tuple[float, float]
+    strip: tuple[float, float]
+    over: Curve
+    below: Curve
+
+    def spec(self) -> Spec:
+        left, right = self.reach
+        ticks = [digit * 10**power for power in range(7) for digit in (1, 2, 5) if left < digit * 10**power < right]
+        x = self.over.x.number()
+        x |= {"scale": {"type": "log", "domain": [left, right], "nice": False}, "axis": {"values": ticks}}
+        return {
+            "title": self.title,
+            "vconcat": [
+                {"title": _small(self.over.title), "width": 500, "height": 260, "layer": self._upper(x)},
+                {"title": _small(self.below.title), "width": 500, "height": 150, "layer": self._lower(x)},
+            ],
+        }
+
+    def _upper(self, x: Spec) -> list[Spec]:
+        top = max(self.tiles.select(pl.col("top").max()).item(), 0.1)  # where all are 0 there is still an axis
+        y = self.over.y.number() | {"scale": {"domain": [self.strip[0], top], "nice": False, "zero": False}}
+        every = next(step for step in (0.02, 0.05, 0.1, 0.2) if top <= 6 * step or step == 0.2)
+        ticks = [round(every * k, 2) for k in range(1, int(top / every) + 1)]
+        label = "datum.value < 0 ? 'exactly 0' : format(datum.value, '.2~f')"
+        y["axis"] = {"values": [sum(self.strip) / 2, *ticks], "labelExpr": label, "titlePadding": 14}
+        spread = [round(k * (len(SHADES) - 1) / max(len(self.shades) - 1, 1)) for k in range(len(self.shades))]
+        scale = {"domain": list(self.shades), "range": [SHADES[k] for k in spread]}
+        tiles = {
+            "data": {"values": self.tiles.to_dicts()},
+            "mark": {"type": "rect", "stroke": "white", "strokeWidth": 0.4, "aria": False},  # no label for each tile
+            "encoding": {
+                "x": {**x, "field": "left"},
+                "x2": {"field": "right"},
+                "y": {**y, "field": "bottom"},
+                "y2": {"field": "top"},
+                "color": self.shade.step(scale=scale),
+            },
+        }
+        return [tiles, *self.over.layers(x, y)]
+
+    def _lower(self, x: Spec) -> list[Spec]:
+        return self.below.layers(x, self.below.y.number() | {"scale": {"domain": [0, 1]}})
+
+
+def _small(text: str) -> Spec:
+    return {"text": text, "fontSize": 11, "fontWeight": "normal", "frame": "group"}
+
+
+def write(picture: Lines | Tiles | Density, path: Path) -> None:
     """Write a picture as SVG, for the owner alone."""
     spec = {"config": {"background": "white", "title": {"anchor": "start"}}, **picture.spec()}
+    drawn = vl_convert.vegalite_to_svg(spec, vl_version="6.4")
+    seen: dict[str, str] = {}  # the renderer counts on from one picture to the next; we count from 0
+    drawn = re.sub(r"clip\d+", lambda clip: seen.setdefault(clip[0], f"clip{len(seen)}"), drawn)
     with private_file(path) as stream:
-        stream.write(vl_convert.vegalite_to_svg(spec, vl_version="6.4").encode())
+        stream.write(drawn.encode())

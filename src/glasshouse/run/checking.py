@@ -16,6 +16,7 @@ from glasshouse.records import Count
 from glasshouse.release import Counts, Release
 from glasshouse.run.deciding import Decider, Doubt, explain
 from glasshouse.run.progress import in_order
+from glasshouse.scenario import Scenario
 
 Stack = tuple[Counts, list[Counts]]  # the numbers of a level, and for the same places the sums of finer levels
 
@@ -71,6 +72,22 @@ def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch
                     checked.findings.append(finding)
     checked.identities = {stack[0][0]: len(identities) for stack, identities in checker.prepared.items()}
     return checked
+
+
+class UnitCheck:
+    """Tells what is wrong with the numbers of single units: by adding up, else what only the core can tell."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.geography = scenario.geography
+        self.checker = Checker(scenario.schema, scenario.tables)
+        self.decider = Decider(scenario.schema, scenario.tables, scenario.geography)
+
+    def findings(self, release: Release) -> list[Finding]:
+        found = [finding for stack in _stacks(release, self.geography) for finding in self.checker.check(*stack)]
+        if not found:
+            told = (explain(doubt, self.geography.place) for doubt in self.decider.decide(release) if doubt.decided)
+            found = [finding for finding in told if finding is not None]
+        return found
 
 
 def _inside(doubt: Doubt, named: set[tuple[str, str]], geography: Geography) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -15,14 +14,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glasshouse.errors import InputError
+from glasshouse.run.attack_cli import app as attack_app
 from glasshouse.run.infer_cli import app as infer_app
+from glasshouse.run.options import (
+    BAD_INPUT,
+    DONE,
+    FINDINGS,
+    INTERRUPTED,
+    OUR_BUG,
+    Interrupted,
+    Json,
+    Mapping_,
+    Quiet,
+    ScenarioName,
+    Tables,
+    Verbose,
+    Workers,
+    chosen_scenario,
+    finish,
+    inputs_of,
+    notes_on,
+    refuse_no_file,
+    say,
+)
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
-    from glasshouse.files.tables import TableFile
     from glasshouse.identities import Finding
-    from glasshouse.scenario import Scenario
 
-DONE, FINDINGS, BAD_INPUT, OUR_BUG, INTERRUPTED = 0, 1, 2, 3, 130
 SHOWN_FINDINGS = 20
 STOPPED = "interrupted; nothing was left behind; the same command starts over"
 
@@ -38,6 +56,7 @@ app = typer.Typer(
 )
 
 
+app.add_typer(attack_app)
 app.add_typer(infer_app)
 
 
@@ -53,31 +72,6 @@ def _root(
         raise typer.Exit()
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())
-
-
-ScenarioName = Annotated[
-    str,
-    typer.Option("--scenario", "-s", help="A built-in scenario (see glasshouse scenarios) or the path of a folder."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no notes.")]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Say more on stderr; show where a bug of ours happened.")
-]
-Workers = Annotated[
-    int, typer.Option("--workers", "-w", min=1, max=256, help="Threads to count in; the answer does not depend on it.")
-]
-Tables = Annotated[
-    str, typer.Option("--tables", help="Use only these tables, as in P1,P8,P12; default: all of the scenario.")
-]
-Mapping_ = Annotated[
-    list[str],
-    typer.Option(
-        "--mapping",
-        metavar="LEVEL=FILE",
-        help="A level that is no prefix of the code: a CSV with columns named as the place (block) and as LEVEL.",
-    ),
-]
 
 
 @app.command(
@@ -111,23 +105,23 @@ def tabulate(
         raise InputError(
             "--out is missing: say where to write the tables (or ask for --json alone, which writes nothing)"
         )
-    chosen = _scenario(scenario, tables, mapping)
+    chosen = chosen_scenario(scenario, tables, mapping)
     further = [level.strip() for level in levels.split(",") if level.strip()]
     for level in chosen.geography.mappings:
         if level not in further:
             raise InputError(f"level '{level}' has a mapping and is not counted at; add it to --levels")
     archive = archive_for(out, chosen) if out is not None and out.suffix.lower() == ".zip" else None
     plan = make_plan(chosen, further=further, subtotals=subtotals, archive=archive)
-    _refuse_no_file(records)
+    refuse_no_file(records)
     parameters = {
         "scenario": chosen.name,
         "tables": [t.name for t in chosen.tables],
         "levels": levels,
         "subtotals": subtotals,
     }
-    manifest = Manifest("tabulate", parameters, _inputs({"records": records}, scenario, mapping))
+    manifest = Manifest("tabulate", parameters, inputs_of({"records": records}, scenario, mapping))
     if out is not None and manifest.done(out, overwrite=overwrite):
-        return _finish(
+        return finish(
             {"command": "tabulate", "out": str(out), "unchanged": True}, as_json, quiet, [f"{out} is up to date"]
         )
     with progress("tabulate", shown=not quiet) as watch:
@@ -144,7 +138,7 @@ def tabulate(
     }
     where = chosen.geography.told(done.places)
     line = f"{done.records:,} records, {len(plan.scenario.tables)} tables, {done.cells:,} non-zero cells in {where}"
-    return _finish(said, as_json, quiet, [f"{line}{f' -> {out}' if out else ''}"])
+    return finish(said, as_json, quiet, [f"{line}{f' -> {out}' if out else ''}"])
 
 
 @app.command(
@@ -178,14 +172,14 @@ def check(
     from glasshouse.run.checking import check_file
     from glasshouse.run.progress import progress
 
-    chosen = _scenario(scenario, only, mapping)
-    _refuse_no_file(tables)
+    chosen = chosen_scenario(scenario, only, mapping)
+    refuse_no_file(tables)
     file = open_tables(tables, chosen, codebook)
     if not quiet and sys.stderr.isatty() and not is_compiled():
-        _say("The core is compiled for this machine first, once; that takes about half a minute.")
+        say("The core is compiled for this machine first, once; that takes about half a minute.")
     with progress("check", shown=not quiet) as watch:
         checked = check_file(file, assume=assume, workers=workers, watch=watch)
-    notes = _notes(file, chosen, assume)
+    notes = notes_on(file, chosen, assume)
     said: dict[str, Any] = {
         "command": "check",
         "scenario": chosen.name,
@@ -201,7 +195,7 @@ def check(
         "findings": [_finding(finding) for finding in checked.findings],
     }
     if not quiet and not as_json:
-        _say(*notes)
+        say(*notes)
     places = chosen.geography.told(checked.places)
     if not checked.findings:
         rules = sum(checked.identities.values())
@@ -218,7 +212,7 @@ def check(
         wrong = len(checked.findings)
         has = "1 place has" if wrong == 1 else f"{wrong:,} places have"
         lines.append(f"{has} numbers that cannot all be true (checked: {places}).")
-    _finish(said, as_json, quiet, lines, always=True)
+    finish(said, as_json, quiet, lines, always=True)
     return FINDINGS if checked.findings else DONE
 
 
@@ -234,7 +228,7 @@ def scenarios(
 
     if name is None:
         titles = {known: load(known).title for known in known_scenarios()}
-        return _finish(
+        return finish(
             {"scenarios": titles}, as_json, False, [f"{known:<14} {title}" for known, title in titles.items()]
         )
     chosen = load(name)
@@ -244,80 +238,7 @@ def scenarios(
     lines = [chosen.title, f"levels: {', '.join(chosen.geography.levels)}", f"record columns: {', '.join(columns)}"]
     lines += [f"    {t.name:<8} {t.level:<10} {len(t.lines):>4} lines  {t.title}" for t in chosen.tables]
     said = {"scenario": chosen.name, "title": chosen.title, "levels": list(chosen.geography.levels), "columns": columns}
-    return _finish({**said, "tables": tables}, as_json, False, lines)
-
-
-def _scenario(name: str, tables: str, mapping: list[str]) -> Scenario:
-    from dataclasses import replace
-
-    from glasshouse.files.mapping import read_mapping
-    from glasshouse.scenario import load
-
-    scenario = load(name)
-    for entry in mapping:
-        level, _, path = entry.partition("=")
-        if not path:
-            raise InputError(f"--mapping {entry}: expected LEVEL=FILE")
-        codes = read_mapping(Path(path), level, scenario.geography)
-        scenario = replace(scenario, geography=scenario.geography.with_mapping(level, codes))
-    return scenario.choose(table.strip() for table in tables.split(",")) if tables else scenario
-
-
-def _inputs(inputs: Mapping[str, Path], scenario: str, mapping: list[str]) -> dict[str, Path]:
-    """Every file a result depends on, by role."""
-    maps = {f"mapping {level}": Path(path) for level, _, path in (entry.partition("=") for entry in mapping)}
-    folder = Path(scenario)
-    own = sorted(folder.glob("*.toml")) + sorted(folder.glob("*.csv")) if (folder / "scenario.toml").is_file() else []
-    return {**inputs, **maps, **{f"scenario {path.name}": path for path in own}}
-
-
-def _refuse_no_file(path: Path) -> None:
-    if not path.exists():
-        raise InputError(f"{path}: there is no such file")
-    if path.is_dir():
-        raise InputError(f"{path} is a directory; expected a file")
-
-
-def _notes(file: TableFile, scenario: Scenario, assume: str) -> list[str]:
-    """What a reader should know of the numbers that were not used."""
-    notes = []
-    unchosen = {t: n for t, n in file.seen.ignored.items() if t in scenario.unchosen}
-    outside = {t: n for t, n in file.seen.ignored.items() if t not in unchosen}
-    if unchosen:
-        notes.append(f"note: left aside by --tables: {_families(unchosen)}")
-    if outside:
-        total = sum(outside.values())
-        notes.append(
-            f"note: {total:,} numbers of official tables outside the scenario left aside: {_families(outside)}"
-        )
-    if absent := file.absent(assume):
-        notes.append(
-            f"warning: no number of {_families(absent)}: taken as unpublished (--assume-published says otherwise)"
-        )
-    if columns := file.seen.columns:
-        notes.append(f"note: columns not read: {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}")
-    return notes
-
-
-def _families(names: Iterable[str]) -> str:
-    """Tables by name, runs of iterations together: P12, P12A-I, PCT12."""
-    runs: list[list[str]] = []
-    for name in sorted(names, key=_natural):
-        if runs and _natural(name)[:2] == _natural(runs[-1][-1])[:2] and _next_letter(runs[-1][-1]) == name:
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1][-1]}" for run in runs)
-
-
-def _natural(name: str) -> tuple[str, int, str]:
-    """P9 before P10, P12 before P12A."""
-    match = re.fullmatch(r"(\D*)(\d*)(.*)", name)
-    return (match[1], int(match[2] or 0), match[3]) if match else (name, 0, "")
-
-
-def _next_letter(name: str) -> str:
-    return name[:-1] + chr(ord(name[-1]) + 1)
+    return finish({**said, "tables": tables}, as_json, False, lines)
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -341,20 +262,6 @@ def _spoken(finding: Finding, others: Sequence[Finding]) -> list[str]:
     return lines
 
 
-def _finish(said: Mapping[str, Any], as_json: bool, quiet: bool, lines: list[str], *, always: bool = False) -> int:
-    """The last word: JSON, or lines for people."""
-    if as_json:
-        print(json.dumps(said))
-    elif always or not quiet:
-        print("\n".join(lines))
-    return DONE
-
-
-def _say(*lines: str) -> None:
-    for line in lines:
-        print(line, file=sys.stderr)
-
-
 def _printable(text: str) -> str:
     """Text in which a stray line end or escape sequence of a file is spelt out."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -375,6 +282,8 @@ def main(arguments: list[str] | None = None) -> int:
         return fail(f"{error.format_message()} (glasshouse COMMAND --help lists its options)", BAD_INPUT)
     except InputError as error:
         return fail(str(error), BAD_INPUT)
+    except Interrupted as error:
+        return fail(str(error), INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
         return fail(STOPPED, INTERRUPTED)
     except BrokenPipeError:
@@ -383,7 +292,7 @@ def main(arguments: list[str] | None = None) -> int:
         return fail(f"{error.filename or 'output'}: {error.strerror or error}", BAD_INPUT)
     except Exception as error:  # the last resort: say that it is our fault, without the data an exception may carry
         if "--verbose" in given or "-v" in given:
-            _say(*(line.rstrip() for line in traceback.format_tb(error.__traceback__)))
+            say(*(line.rstrip() for line in traceback.format_tb(error.__traceback__)))
         at = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(at.filename).name}:{at.lineno}"
         return fail(
@@ -395,7 +304,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _fail(message: str, code: int, *, as_json: bool) -> int:
     """Say on one line what went wrong."""
     message = _printable(message)
-    _say(f"glasshouse: {message}")
+    say(f"glasshouse: {message}")
     if as_json:
         print(json.dumps({"error": message, "exit_code": code}))
     return code

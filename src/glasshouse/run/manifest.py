@@ -17,7 +17,7 @@ from glasshouse.errors import InputError
 from glasshouse.files.output import private_file
 
 FORMAT_VERSION = 1
-_RECORDED = ("numpy", "numba", "polars", "pyarrow", "scipy")
+_RECORDED = ("numpy", "numba", "polars", "pyarrow", "scipy", "highspy", "ortools")
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,17 @@ class Manifest:
         return True
 
     def write(self, out: Path, counts: Mapping[str, Any]) -> None:
-        """Write the manifest beside a finished result."""
-        said = {
+        """Write the manifest beside a finished file."""
+        said = self.told(counts) | {"output": sha256(out)}
+        with private_file(manifest_path(out)) as stream:
+            stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
+
+    def told(self, counts: Mapping[str, Any]) -> dict[str, Any]:
+        """What a result was made from, and how long it took."""
+        return {
             "command": self.command,
             "parameters": dict(self.parameters),
             "key": self.key(),
-            "output": sha256(out),
             "format_version": FORMAT_VERSION,
             "inputs": {role: {"name": self.inputs[role].name, "sha256": value} for role, value in self.hashes.items()},
             "counts": dict(counts),
@@ -82,13 +87,11 @@ class Manifest:
             "wall_seconds": round(time.perf_counter() - self.started, 3),
             "cpu_seconds": round(time.process_time() - self.started_cpu, 3),
         }
-        with private_file(manifest_path(out)) as stream:
-            stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
 
 
 def manifest_path(out: Path) -> Path:
-    """A folder keeps its manifest inside, a file beside it."""
-    return out / "manifest.json" if out.is_dir() else out.with_name(out.name + ".manifest.json")
+    """A file keeps its manifest beside it (a folder inside: see `folder`)."""
+    return out.with_name(out.name + ".manifest.json")
 
 
 def versions() -> dict[str, str]:

@@ -6,17 +6,23 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class Bar(Protocol):
+    """Takes the share that is done, and perhaps a few words on how it goes."""
+
+    def __call__(self, done: float, said: str = "") -> None: ...
+
+
 @contextmanager
-def progress(description: str, *, shown: bool) -> Iterator[Callable[[float], None]]:
-    """A function that takes the share done; it moves a bar on stderr when that is a terminal."""
+def progress(description: str, *, shown: bool) -> Iterator[Bar]:
+    """A bar on stderr with the time left, when that is a terminal; silence elsewhere."""
     if not shown or not sys.stderr.isatty():
-        yield lambda done: None
+        yield lambda done, said="": None
         return
     from rich.console import Console  # late: --help must not wait for it
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -26,10 +32,11 @@ def progress(description: str, *, shown: bool) -> Iterator[Callable[[float], Non
         BarColumn(),
         TaskProgressColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[said]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=1.0)
-        yield lambda done: bar.update(task, completed=min(done, 1.0))
+        task = bar.add_task(description, total=1.0, said="")
+        yield lambda done, said="": bar.update(task, completed=min(done, 1.0), said=said)
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Iterator[Result]:

@@ -1,0 +1,214 @@
+"""How sure is a reconstruction, over all blocks? Solvar by quantile, by block size, and in one headline.
+
+The input has one row per block: `block, tract, population, distance, distance_upper, certain, certain_upper, unique,
+proof`. `distance` is an L1 distance that another fitting set of records is known to reach, `distance_upper` one that
+none exceeds; over twice the population they are solvar and its upper bound. `certain` persons are the same in every
+fitting set, at most `certain_upper` are; `unique` persons are alone in the block with their sex and age bin. Blocks
+without people are left out.
+
+Lower solvar is worse for the people: 0 means that their records are known. Shares of persons have no binomial interval,
+since the persons of a block share their fate; where they have another end (`_upper`), it is proved.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from glasshouse.assess.rates import Rate, wilson
+from glasshouse.errors import InputError, unknown
+from glasshouse.program.integer import Proof
+
+WORDS = ("block", "tract", "proof")
+NUMBERS = ("population", "distance", "distance_upper", "certain", "certain_upper", "unique")
+BANDS = {"1-9": 1, "10-49": 10, "50-99": 50, "100-249": 100, "250-499": 250, "500-999": 500, "1000+": 1000}
+ALL = "all"
+
+# no other set of records fits, and that is proved; an undecided 0 does not count
+ZERO = (pl.col("distance_upper") == 0) & (pl.col("proof") != Proof.UNDECIDED)
+_UNDECIDED = pl.col("proof") == Proof.UNDECIDED
+_IN_ORDER = (  # what must hold of every block, and how to say it
+    (pl.min_horizontal(NUMBERS) >= 0, "0 <= every number"),
+    (pl.col("distance") <= pl.col("distance_upper"), "distance <= distance_upper"),
+    (pl.col("certain") <= pl.col("certain_upper"), "certain <= certain_upper"),
+    (pl.col("unique") <= pl.col("population"), "unique <= population"),
+)
+
+
+def inhabited(places: pl.DataFrame) -> pl.DataFrame:
+    """The blocks that have people, after a check that each row makes sense; a frame without any is refused."""
+    missing = [name for name in (*WORDS, *NUMBERS) if name not in places.columns]
+    if missing:
+        raise InputError(f"the places have no column '{missing[0]}'; expected {', '.join((*WORDS, *NUMBERS))}")
+    found = places.select(*WORDS, pl.col(NUMBERS).cast(pl.Int64))
+    for name in found.columns:
+        if found[name].null_count():
+            raise InputError(f"the column '{name}' of the places has a blank; expected a value for every block")
+    words = set(found["proof"].unique()) - set(Proof)
+    if words:
+        raise unknown("proof", min(words), tuple(Proof))
+    holds = found.select(rule.all().alias(said) for rule, said in _IN_ORDER).row(0, named=True)
+    for said, right in holds.items():
+        if not right:
+            raise InputError(f"a block of the places breaks {said}; was the file changed after it was written?")
+    if found["block"].n_unique() < found.height:
+        raise InputError("a block is in two rows of the places; expected one row per block")
+    found = found.filter(pl.col("population") > 0)
+    if found.is_empty():
+        raise InputError("no block of the places has any people; there is nothing to sum up")
+    return found
+
+
+def quantiles(places: pl.DataFrame, step: int = 5, of: str = "distance") -> pl.DataFrame:
+    """Solvar over the blocks in increasing order, at every `step` percent of them (the paper's Table S4).
+
+    `quantile` is the smallest solvar that at least `percent` of the blocks do not exceed. `population` is that of the
+    blocks since the last row; `cumulative_population` and `distance` (L1) are of all blocks so far, and
+    `cumulative_solvar` is the second over twice the first. The paper breaks ties between blocks by chance; here is what
+    that gives on average: blocks of equal solvar share their people evenly over the ranks they hold, and a rank that
+    a row's end cuts is shared too. So the populations are not whole numbers. `of="distance_upper"` takes the bounds.
+
+    The paper prints beside each row the quantile where its interval begins, so ours of 95 percent is its of 100.
+    """
+    if step < 1 or 100 % step:
+        raise InputError(f"the step is {step} percent; expected a whole number that divides 100, such as 5")
+    if of not in ("distance", "distance_upper"):
+        raise unknown("distance", of, ("distance", "distance_upper"))
+    # equal fractions give equal doubles, and different ones of fewer than 10^7 people different doubles
+    tied = (
+        inhabited(places)
+        .group_by(pl.col(of) / (2 * pl.col("population")))
+        .agg(pl.len().cast(pl.Int64).alias("blocks"), pl.col("population").sum(), pl.col(of).sum().alias("sum"))
+        .sort(of)
+    )
+    percent = np.arange(step, 101, step)
+    rank = tied["blocks"].cum_sum().to_numpy()
+    at = np.searchsorted(100 * rank, percent * rank[-1])
+    ends, cut = np.append(0, rank), percent * rank[-1] / 100
+    people = np.interp(cut, ends, np.append(0, tied["population"].cum_sum().to_numpy()))
+    distance = np.interp(cut, ends, np.append(0, tied["sum"].cum_sum().to_numpy()))
+    return pl.DataFrame(
+        {
+            "percent": percent.astype(np.int64),
+            "quantile": tied[of].to_numpy()[at],
+            "population": np.diff(people, prepend=0.0),
+            "cumulative_population": people,
+            "distance": distance,
+            "cumulative_solvar": distance / (2 * people),
+        }
+    )
+
+
+def by_size(places: pl.DataFrame) -> pl.DataFrame:
+    """Who is unique, who is certain and which blocks are known, by the size of the block (the paper's Table S5).
+
+    `zero` blocks are those proved to have one solution; a block that is undecided is not counted among them. The
+    interval of `zero_share` is Wilson's. A band without blocks has no shares (null). The last row is of all blocks.
+    """
+    known = inhabited(places)
+    band = np.searchsorted(list(BANDS.values()), known["population"].to_numpy(), side="right") - 1
+    banded = known.with_columns(pl.Series("band", list(BANDS))[band])
+    names = pl.DataFrame({"band": [*BANDS, ALL]})
+    counted = pl.concat([_counted(banded.group_by("band")), _counted(known.group_by(pl.lit(ALL).alias("band")))])
+    table = names.join(counted, on="band", how="left", maintain_order="left").with_columns(
+        pl.exclude("band").fill_null(0)
+    )
+    low, high = wilson(table["zero_blocks"].to_numpy(), table["blocks"].to_numpy())
+    return table.select(
+        "band",
+        "blocks",
+        "population",
+        _share("unique", "population").alias("unique_share"),
+        "zero_blocks",
+        "zero_population",
+        _share("zero_blocks", "blocks").alias("zero_share"),
+        _where_any(pl.Series(low)).alias("zero_share_low"),
+        _where_any(pl.Series(high)).alias("zero_share_high"),
+        _share("zero_population", "population").alias("zero_population_share"),
+        _share("certain", "population").alias("certain_share"),
+        "undecided",
+    )
+
+
+def _counted(groups: Any) -> pl.DataFrame:
+    found: pl.DataFrame = groups.agg(
+        pl.len().cast(pl.Int64).alias("blocks"),
+        pl.col("population").sum(),
+        pl.col("unique").sum(),
+        ZERO.sum().cast(pl.Int64).alias("zero_blocks"),
+        pl.col("population").filter(ZERO).sum().alias("zero_population"),
+        pl.col("certain").sum(),
+        _UNDECIDED.sum().cast(pl.Int64).alias("undecided"),
+    )
+    return found
+
+
+def _where_any(value: pl.Series | pl.Expr) -> pl.Expr:
+    return pl.when(pl.col("blocks") > 0).then(value)
+
+
+def _share(part: str, whole: str) -> pl.Expr:
+    return _where_any(pl.col(part) / pl.col(whole))
+
+
+def headline(places: pl.DataFrame) -> dict[str, Any]:
+    """The whole release in a few numbers: how many blocks and persons are known for certain, how far the rest may be.
+
+    Means are over persons. `zero_tracts` are tracts all of whose blocks are proved to have one solution. Any two
+    fitting sets differ by at most twice solvar, and never in more than everyone: `most_between_any_two` is the mean
+    of that.
+    """
+    known = inhabited(places)
+    sums = known.select(pl.col(NUMBERS).sum()).row(0, named=True)
+    population, blocks = sums["population"], known.height
+    zero_blocks, zero_population, between = known.select(
+        ZERO.sum(),
+        pl.col("population").filter(ZERO).sum().alias("zero_population"),
+        # population times min(2 solvar_upper, 1), in whole numbers
+        pl.min_horizontal("distance_upper", "population").sum().alias("between"),
+    ).row(0)
+    tracts = known.group_by("tract").agg(ZERO.all().alias("zero"))
+    proofs = dict(known.group_by("proof").len().iter_rows())
+    zero = Rate.of(zero_blocks, blocks)
+    return {
+        "blocks": blocks,
+        "population": population,
+        "zero_solvar_share": zero.value,
+        "zero_solvar_share_low": zero.low,
+        "zero_solvar_share_high": zero.high,
+        "zero_solvar_population_share": zero_population / population,
+        "solvar_mean": sums["distance"] / (2 * population),
+        "solvar_mean_upper": sums["distance_upper"] / (2 * population),
+        "most_between_any_two": between / population,
+        "share_certain": sums["certain"] / population,
+        "share_certain_upper": min(sums["certain_upper"] / population, 1.0),  # no limit is 10^12 where totals are open
+        "undecided": proofs.get(Proof.UNDECIDED.value, 0),
+        "proofs": {proof.value: proofs.get(proof.value, 0) for proof in Proof},
+        "tracts": tracts.height,
+        "zero_tracts": int(tracts["zero"].sum()),
+    }
+
+
+def published(table: str) -> pl.DataFrame:
+    """A table as printed for the 2010 Census of the United States, in the units and column names of ours.
+
+    `S4` goes with `quantiles`, `S5` with `by_size`; their populations are in whole thousands, their shares have three
+    decimals. The file beside this module holds the numbers as printed, with the scale of each.
+    """
+    with resources.as_file(resources.files("glasshouse") / "assess" / "published_variability.csv") as path:
+        printed = pl.read_csv(path, schema_overrides={"row": pl.String})
+    if table not in printed["table"]:
+        raise unknown("published table", table, printed["table"].unique())
+    wide = (
+        printed.filter(pl.col("table") == table)
+        .with_columns((pl.col("printed") * pl.col("scale")).round(4))
+        .pivot("column", index="row", values="printed", maintain_order=True)
+    )
+    counts = [name for name in wide.columns if name.endswith(("blocks", "population", "distance"))]
+    wide = wide.with_columns(pl.col(counts).cast(pl.Int64))
+    if table == "S4":
+        return wide.with_columns(pl.col("row").cast(pl.Int64)).rename({"row": "percent"})
+    return wide.rename({"row": "band"})

@@ -1,0 +1,125 @@
+"""What does the certainty of a reconstruction look like? Solvar against the size of the block.
+
+Blocks are only ever drawn as counts in bins, in steps of ten, and each point of a line stands for ten blocks or more
+(for all, where there are fewer): a nation is a small picture, and neither it nor the text inside its file tells the
+numbers of a single block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from glasshouse.assess.rates import wilson
+from glasshouse.assess.variability import ZERO, inhabited
+from glasshouse.report.charts import Axis, Curve, Density
+
+Integers = NDArray[np.int64]
+
+_PER_DECADE = 8
+_LEAST = 10  # blocks behind a point of a line
+_STEPS = ("1 to 9", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 to 99,999", "100,000 to 999,999", "1,000,000+")
+
+
+def picture(places: pl.DataFrame, published: pl.DataFrame | None = None) -> Density:
+    """Solvar against block size, and below it the share of blocks that are proved to have one solution.
+
+    `published` shares to compare with have the columns `blocks, population, zero_share` and are marked at the mean size
+    of their blocks.
+    """
+    blocks = inhabited(places).with_columns((pl.col("distance") / (2 * pl.col("population"))).alias("solvar"))
+    edges = _edges(int(blocks["population"].max()))  # type: ignore[arg-type]  # there is at least one block
+    size = np.searchsorted(edges, blocks["population"].to_numpy(), side="right") - 1
+    blocks = blocks.with_columns(pl.Series("size", size))
+    tiles, strip = _tiles(blocks, edges)
+    curves = _curves(blocks, edges)
+    marks = None
+    if published is not None:
+        marks = published.select((pl.col("population") / pl.col("blocks")).alias("persons"), share="zero_share")
+        marks = marks.filter(pl.col("persons") < edges[-1])  # there is nothing to compare with the others
+        marks = None if marks.is_empty() else marks
+    x = Axis("persons", "persons in the block", log=True)
+    shares = "Share of blocks proved to have one solution (solvar 0), with its 95% interval"
+    return Density(
+        "How far other records could be, by the size of the block",
+        tiles,
+        Axis("step", "blocks"),
+        _STEPS[: int(tiles["order"].max()) + 1],  # type: ignore[arg-type]  # there is at least one tile
+        (0.5, float(edges[-1]) - 0.5),
+        strip,
+        Curve(
+            "Blocks (tiles) and the mean over their persons (line; the band reaches up to what is proved)",
+            curves.select("persons", pl.col("mean").alias("solvar"), pl.col("mean").alias("low"), high="mean_upper"),
+            x,
+            Axis("solvar", "solvar: share of records that could differ"),
+        ),
+        Curve(
+            shares if marks is None else f"{shares}; circles: published",
+            curves.select("persons", "share", low="share_low", high="share_high"),
+            x,
+            Axis("share", "share of blocks", zero=True),
+            marks,
+        ),
+    )
+
+
+def _edges(largest: int) -> Integers:
+    """Where each bin of sizes begins, and at last where the last one ends: whole numbers, evenly on a log scale."""
+    steps = int(np.ceil(np.log10(largest + 1) * _PER_DECADE))
+    return np.unique(np.round(10 ** (np.arange(steps + 1) / _PER_DECADE)).astype(np.int64))
+
+
+def _tiles(blocks: pl.DataFrame, edges: Integers) -> tuple[pl.DataFrame, tuple[float, float]]:
+    """Where there are blocks, and how many in steps of ten; and the strip of the proved zeros."""
+    largest = float(blocks["solvar"].max())  # type: ignore[arg-type]  # there is at least one block
+    height = next(step for step in (0.0025, 0.005, 0.01, 0.025) if largest <= 40 * step)
+    strip = (-2.5 * height, -0.5 * height)
+    # a tile holds its upper end; a zero that is not proved counts as small
+    row = pl.when(ZERO).then(0).otherwise((pl.col("solvar") / height).ceil().cast(pl.Int64).clip(1))
+    counted = blocks.group_by("size", row.alias("row")).len().sort("size", "row")
+    known, at = pl.col("row") == 0, counted["size"].to_numpy()
+    tiles = counted.select(
+        # sizes are whole numbers: a tile reaches half a person beyond them, so that the number itself is inside
+        pl.Series("left", edges[at] - 0.5),
+        pl.Series("right", edges[at + 1] - 0.5),
+        pl.when(known).then(strip[0]).otherwise((pl.col("row") - 1) * height).alias("bottom"),
+        pl.when(known).then(strip[1]).otherwise(pl.col("row") * height).alias("top"),
+        pl.col("len").log10().floor().cast(pl.Int64).clip(0, len(_STEPS) - 1).alias("order"),
+    )
+    return tiles.with_columns(pl.Series("step", _STEPS).gather(tiles["order"])), strip
+
+
+def _curves(blocks: pl.DataFrame, edges: Integers) -> pl.DataFrame:
+    """By size: solvar over persons, its proved bound, and the share of blocks known for certain with its interval."""
+    counts, middle = np.bincount(blocks["size"].to_numpy(), minlength=len(edges) - 1), edges[:-1] * (edges[1:] - 1.0)
+    first = _gathered(counts)
+    group = np.searchsorted(first, blocks["size"].to_numpy(), side="right") - 1
+    sums = (
+        blocks.group_by(pl.Series("group", group))
+        .agg(
+            pl.len().alias("blocks"),
+            pl.col("population", "distance", "distance_upper").sum(),
+            ZERO.sum().alias("zero"),
+        )
+        .sort("group")
+    )
+    low, high = wilson(sums["zero"].to_numpy(), sums["blocks"].to_numpy())
+    centre = np.add.reduceat(counts * np.log(middle) / 2, first) / sums["blocks"].to_numpy()
+    return sums.select(
+        pl.Series("persons", np.exp(centre)),  # where the bins of the blocks lie, not their own sizes
+        (pl.col("distance") / (2 * pl.col("population"))).alias("mean"),
+        (pl.col("distance_upper") / (2 * pl.col("population"))).alias("mean_upper"),
+        (pl.col("zero") / pl.col("blocks")).alias("share"),
+        pl.Series("share_low", low),
+        pl.Series("share_high", high),
+    )
+
+
+def _gathered(blocks: Integers) -> Integers:
+    """The first bin of each group of neighbouring bins, such that every group has enough blocks (if there are)."""
+    first = [0]
+    for at in range(1, len(blocks)):
+        if blocks[first[-1] : at].sum() >= _LEAST and blocks[at:].sum() >= _LEAST:
+            first.append(at)
+    return np.array(first)

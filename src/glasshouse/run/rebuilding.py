@@ -1,0 +1,70 @@
+"""The job behind `glasshouse reconstruct`: the records of one unit, counted again, as rows of its files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from glasshouse.attack.published import Published
+from glasshouse.attack.reconstruct import Rebuilt, reconstruct
+from glasshouse.errors import GlasshouseBug
+from glasshouse.files.records import record_frame
+from glasshouse.geography import Geography
+from glasshouse.program.ladder import Rung
+from glasshouse.run.study import Item, Job
+from glasshouse.scenario import Scenario
+
+QUESTION = "reconstruct"
+METHOD = pl.Series([rung.name.lower() for rung in Rung])
+
+
+def schemas(scenario: Scenario, published: Published) -> dict[str, pl.Schema]:
+    """The columns of the data files."""
+    geography = scenario.geography
+    nobody = np.empty(0, np.int32), np.empty((0, len(scenario.schema.attributes)), np.int16)
+    records = _records(scenario, published, (), *nobody).schema
+    places = {geography.place: pl.String, geography.unit: pl.String, "population": pl.Int64}
+    return {"records": records, "places": pl.Schema({**places, "method": pl.String, "recounted": pl.Boolean})}
+
+
+def rebuild(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """One unit: its records, and of each place how they were found and that they count up to its numbers again."""
+    rebuilt = start_of(job, item)
+    scenario, counts = job.scenario, item.unit.counts
+    population = np.bincount(rebuilt.place, minlength=len(counts.places)).astype(np.int64)
+    columns = [
+        *place_columns(counts.places, item.code, scenario.geography),
+        pl.Series("population", population),
+        METHOD.gather(rebuilt.rung.astype(np.int64)).alias("method"),
+        pl.Series("recounted", rebuilt.recounted),
+    ]
+    records = _records(scenario, job.published, counts.places, rebuilt.place, rebuilt.codes)
+    notes = {
+        "counts": {
+            "records": len(rebuilt.place),
+            "places": len(counts.places),
+            "populated": int((population > 0).sum()),
+        }
+    }
+    return {"records": records, "places": pl.DataFrame(columns)}, notes
+
+
+def start_of(job: Job, item: Item) -> Rebuilt:
+    """The records that `reconstruct` finds for a unit; `vary` starts from the same."""
+    rebuilt = reconstruct(job.published, item.unit, job.generator(item.code, QUESTION), job.ladder)
+    if not rebuilt.recounted.all() or not rebuilt.recounted_areas.all():
+        raise GlasshouseBug(f"records rebuilt for {item.code} do not count up to its numbers")
+    return rebuilt
+
+
+def place_columns(places: tuple[str, ...], unit: str, geography: Geography) -> list[pl.Series]:
+    """The place of each row, and the unit it lies in."""
+    column = pl.Series(geography.place, places, dtype=pl.String)
+    return [column, pl.repeat(unit, len(places), dtype=pl.String, eager=True).alias(geography.unit)]
+
+
+def _records(scenario: Scenario, published: Published, places: tuple[str, ...], place: Any, codes: Any) -> pl.DataFrame:
+    bins = {column: published.groups(column, codes) for column in published.bins}
+    return record_frame(scenario, places, place, codes, bins)

@@ -1,0 +1,159 @@
+"""The job behind `glasshouse vary`: how far other records that fit can be, place by place and area by area."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from glasshouse.attack.published import Published, recounted
+from glasshouse.attack.reconstruct import solution
+from glasshouse.attack.vary import Far, vary
+from glasshouse.errors import InputError
+from glasshouse.files.records import level_matrix, open_records
+from glasshouse.files.regroup import by_key, regroup
+from glasshouse.geography import plural
+from glasshouse.records import Codes, Index
+from glasshouse.run.rebuilding import METHOD, place_columns, start_of
+from glasshouse.run.study import Item, Job
+from glasshouse.scenario import Scenario
+
+_FAR = {
+    "population": pl.Int64, "solvar": pl.Float64, "solvar_upper": pl.Float64, "certain": pl.Int64,
+    "certain_upper": pl.Int64, "proof": pl.String, "certain_proof": pl.String, "distance": pl.Int64,
+    "distance_upper": pl.Int64, "method": pl.String,
+}  # fmt: skip
+
+
+def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
+    """The columns of the data files."""
+    place, unit = scenario.geography.place, scenario.geography.unit
+    return {
+        "places": pl.Schema({place: pl.String, unit: pl.String, **_FAR, "unique": pl.Int64, "start_fits": pl.Boolean}),
+        "areas": pl.Schema({area_level or unit: pl.String, plural(place): pl.Int64, **_FAR}),
+    }
+
+
+def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """One unit: of each place, and of the unit, how far other records that fit can be and how many are certain."""
+    place, codes = _start(job, item)
+    varied = vary(
+        job.published,
+        item.unit,
+        place,
+        codes,
+        finest=job.options["finest"],
+        tighten=job.options["tighten"],
+        jointly=job.options["jointly"],
+        ladder=job.ladder,
+    )
+    geography, far = job.scenario.geography, varied.places
+    places = pl.DataFrame(
+        [
+            *place_columns(item.unit.counts.places, item.code, geography),
+            *_far(far),
+            pl.Series("unique", varied.unique),
+            pl.Series("start_fits", varied.start_fits),
+        ]
+    )
+    codes_of_areas = (item.code,) if item.unit.areas is None else item.unit.areas.places
+    inside = np.bincount(item.unit.of, minlength=len(codes_of_areas)).astype(np.int64)
+    named = pl.Series(job.area_level or geography.unit, codes_of_areas, dtype=pl.String)
+    areas = pl.DataFrame([named, pl.Series(plural(geography.place), inside), *_far(varied.areas)])
+    clock = bool(far.clock.any() or varied.areas.clock.any())
+    populated = far.population > 0
+    proved = populated & np.array([proof != "undecided" for proof in far.proof], np.bool_)
+    counts = {
+        "places": len(far.population),
+        "populated": int(populated.sum()),
+        "proved": int(proved.sum()),
+        "zero": int(((far.most == 0) & populated).sum()),
+        "records": int(far.population.sum()),
+        "certain": int(far.certain.sum()),
+        "starts_outside": int((~varied.start_fits).sum()),
+    }
+    return {"places": places, "areas": areas}, {"counts": counts, "clock": clock}
+
+
+def starts(
+    path: Path, scenario: Scenario, near: Path, *, flag: str | None = None
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The records of a file, unit by unit in the order of their codes."""
+    width = scenario.geography.lengths[scenario.geography.unit]
+    file = open_records(path, scenario)
+    unit = pl.col("geoid").str.head(width).alias("unit")
+    for group in regroup((frame.with_columns(unit) for frame in file.frames(flag=flag)), "unit", near=near):
+        yield from by_key(group, "unit")
+
+
+def uniques(path: Path, published: Published, scenario: Scenario, near: Path) -> pl.DataFrame:
+    """Of each place, how many data-defined records of a file are unique in it, as the paper's Table S5 counts them.
+
+    A record is unique if no other of its place, data-defined or not, shares what makes a record unique.
+    """
+    flag = "data_defined" if "data_defined" in open_records(path, scenario).source.columns else None
+    found = []
+    for _, frame in starts(path, scenario, near, flag=flag):
+        codes = level_matrix(frame, scenario.schema)
+        keys = [pl.Series(column, published.groups(column, codes)) for column in published.unique_on]
+        counted = frame["data_defined"] == 1 if flag else pl.repeat(True, frame.height, eager=True)
+        rows = pl.DataFrame([frame["geoid"], *keys, counted.alias("counted")])
+        alone = rows.filter(pl.struct("geoid", *published.unique_on).is_unique() & pl.col("counted"))
+        found.append(alone.group_by("geoid").len("unique"))
+    return pl.concat(found).with_columns(pl.col("unique").cast(pl.Int64))
+
+
+def with_starts(items: Iterator[Item], given: Iterator[tuple[str, pl.DataFrame]], scenario: Scenario) -> Iterator[Item]:
+    """Units with the records to start from; both come in the order of their codes."""
+    code, frame = next(given, (None, None))
+    for item in items:
+        while code is not None and code < item.code:
+            code, frame = next(given, (None, None))
+        nobody = np.empty(0, np.int32), np.empty((0, len(scenario.schema.attributes)), np.int16)
+        if code != item.code or frame is None:
+            yield replace(item, start=nobody)
+            continue
+        counts = item.unit.counts
+        known = frame.filter(pl.col("geoid").is_in(list(counts.places))).sort("geoid", maintain_order=True)
+        row = pl.Series(counts.places, dtype=pl.String).search_sorted(known["geoid"]).to_numpy().astype(np.int32)
+        start = row, np.ascontiguousarray(level_matrix(known, scenario.schema))
+        yield replace(item, start=start if known.height == frame.height else nobody)
+
+
+def _start(job: Job, item: Item) -> tuple[Index, Codes]:
+    """The records to start from: those given, if they fit the places' own numbers, or those that are rebuilt."""
+    if item.start is None:
+        rebuilt = start_of(job, item)
+        return rebuilt.place, rebuilt.codes
+    place, codes = item.start
+    fits, areas = recounted(job.published, item.unit, place, codes)
+    if not fits.all() or not areas.all():  # they need not fit the area, but something must
+        solution(job.published, item.unit, job.generator(item.code, "vary"), job.ladder)
+    if not fits.all():
+        bad = item.unit.counts.places[int(np.argmin(fits))]
+        level = job.scenario.geography.place
+        raise InputError(
+            f"the records given do not count up to the numbers of {int((~fits).sum()):,} {plural(level)}, first {bad}; "
+            "were they rebuilt from other tables?"
+        )
+    return place, codes
+
+
+def _far(far: Far) -> list[pl.Series]:
+    twice = np.maximum(2 * far.population, 1)
+    return [
+        pl.Series("population", far.population),
+        pl.Series("solvar", far.distance / twice),
+        pl.Series("solvar_upper", far.most / twice),
+        pl.Series("certain", far.certain),
+        pl.Series("certain_upper", far.certain_most),
+        pl.Series("proof", [str(proof) for proof in far.proof], dtype=pl.String),
+        pl.Series("certain_proof", [str(proof) for proof in far.certain_proof], dtype=pl.String),
+        pl.Series("distance", far.distance),
+        pl.Series("distance_upper", far.most),
+        METHOD.gather(far.rung.astype(np.int64)).alias("method"),
+    ]
