@@ -137,11 +137,11 @@ def _members(preset: Preset, unit: Ints, rank: Ints, size: Ints, rng: np.random.
 
 def _head_ages(size: Ints, coupled: Flags, strangers: Flags, female: Flags, rng: np.random.Generator) -> Floats:
     homes = len(size)
-    young = rng.random(homes) < 0.45
-    lone = np.where(young, rng.normal(33, 9, homes), rng.normal(68, 15, homes))
-    pair = np.where(young, rng.normal(36, 10, homes), rng.normal(63, 12, homes))
-    shared = rng.normal(29, 8, homes)
-    family = rng.normal(39, 10, homes)
+    young = rng.random(homes) < 0.40
+    lone = np.where(young, rng.normal(34, 10, homes), rng.normal(68, 15, homes))
+    pair = np.where(young, rng.normal(36, 10, homes), rng.normal(64, 12, homes))
+    shared = rng.normal(31, 10, homes)
+    family = rng.normal(40.5, 11, homes)
     age = np.select([strangers, size == 1, size == 2], [shared, lone, pair], family)
     return np.asarray(np.round(np.clip(age, ADULT, OLDEST - 5)))
 
@@ -244,7 +244,7 @@ def _races(
     race, hispanic = np.where(alike, race, own_race), np.where(alike, hispanic, own_hispanic)
     child = (relation == CHILD) & couple & alike
     mother_race, mother_hispanic = race[second], hispanic[second]  # of the other parent, whoever heads the household
-    both = rng.random(persons) < 0.6
+    both = rng.random(persons) < 0.45
     race = np.where(child, np.where(both, race[head] | mother_race, race[head]), race)
     either = rng.random(persons) < 0.8
     hispanic = np.where(child & either, hispanic[head] | mother_hispanic, hispanic)

@@ -37,6 +37,7 @@ from glasshouse.run.options import (
     refuse_no_file,
     say,
 )
+from glasshouse.run.population_cli import app as population_app
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.identities import Finding
@@ -56,6 +57,7 @@ app = typer.Typer(
 )
 
 
+app.add_typer(population_app)
 app.add_typer(attack_app)
 app.add_typer(infer_app)
 

@@ -1,0 +1,234 @@
+"""Which households trade places? Swapping as the 2010 Census described it: like with like, rather those at risk.
+
+Two households that agree on the number of persons and the number of adults exchange their blocks (paper 000). So the
+persons, the adults and the households of each size of every block stay as counted; who they are does not. Every
+household that is not entirely imputed has some chance, one at risk a higher one. Group quarters and vacant units are
+never swapped: they are not among the households here. With equal chances this is random swapping at a given rate, the
+plain form of what paper 004 does (it grades the chances in four steps, and takes partners from the five nearest).
+
+The Bureau never published its rates, what it took for a small block, or how far households may move. Here these are
+parameters; their defaults are ours, for studies, and no estimate of the Bureau's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.errors import InputError
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+_KINDS = {"Ints": np.int64, "Flags": np.bool_}
+
+SHUFFLES = 4  # times that chosen households are paired at random, before those left over are paired in order
+
+
+@dataclass(frozen=True)
+class Households:
+    """The occupied households, a row each, without group quarters. A block lies in one area and in one `near`."""
+
+    block: Ints
+    area: Ints  # which a swap stays in: the county, the state; all 0 for no limit
+    near: Ints  # which a swap leaves: the tract, or the block itself
+    key: Ints  # what pairs agree on, see `swap_key`
+    risk: Flags
+    fixed: Flags  # may not be swapped: entirely imputed
+
+    def __post_init__(self) -> None:
+        shapes = {field.name: np.shape(getattr(self, field.name)) for field in fields(self)}
+        if len(set(shapes.values())) > 1 or self.block.ndim != 1:
+            raise InputError(f"households need one row each in all columns; found the shapes {shapes}")
+        for field in fields(self):
+            wanted, found = np.dtype(_KINDS[str(field.type)]), getattr(self, field.name).dtype
+            if found != wanted:
+                raise InputError(f"the column '{field.name}' of the households must be {wanted}; found {found}")
+        _, first, number = np.unique(self.block, return_index=True, return_inverse=True)
+        for name, place in (("area", self.area), ("near", self.near)):
+            if np.any(place[first][number] != place):
+                raise InputError(f"a block of the households has two values of '{name}'; it must lie in one")
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The chance that a household is chosen to be swapped: `risky` for one at risk, `base` for any other.
+
+    Chosen households are paired with each other first. So about the share chosen moves, and never more than twice as
+    many: where the chosen do not match, a partner is one that was not chosen. The defaults are ours.
+    """
+
+    base: float = 0.02
+    risky: float = 0.10
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.base <= self.risky <= 1:
+            raise InputError(f"rates must be 0 <= base <= risky <= 1; found base {self.base}, risky {self.risky}")
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Who changed places with whom."""
+
+    partner: Ints  # the row of the other household of the pair, or -1
+    block: Ints  # where each household is now
+    unmatched: int  # chosen households that found no partner
+    chosen: Flags
+
+    @property
+    def moved(self) -> int:
+        """How many households are in another block now."""
+        return int(np.count_nonzero(self.partner >= 0))
+
+    @property
+    def share(self) -> float:
+        """The realised swap rate: which share of all households is in another block now."""
+        return self.moved / max(len(self.partner), 1)
+
+
+def swap_key(persons: Ints, adults: Ints) -> Ints:
+    """One number for how many persons, and how many adults among them; different for different households."""
+    if np.any((persons < 1) | (adults < 0) | (adults > persons)):
+        raise InputError("a household to be swapped has at least one person, and no more adults than persons")
+    size = np.asarray(persons, np.int64)
+    return np.asarray(size * (size + 1) // 2 + adults, np.int64)
+
+
+def at_risk(block: Ints, persons_in_block: Ints, unit_of_person: Ints, race_group: Ints, small: int = 10) -> Flags:
+    """Which units are at risk: in a block of fewer than `small` persons, or with a member alone of a race in the block.
+
+    `block` is that of each unit; `persons_in_block` goes by the number of the block. Who else is in a block counts:
+    give group quarters and their residents too, and leave their flags aside. What is small is for you to say.
+    """
+    if np.any((block < 0) | (block >= len(persons_in_block))):
+        raise InputError("a unit lies in a block that has no number of persons")
+    if len(unit_of_person) != len(race_group) or np.any((unit_of_person < 0) | (unit_of_person >= len(block))):
+        raise InputError("every person needs a race group and a unit that exists")
+    risk = np.asarray(persons_in_block[block] < small)
+    kind = _numbered(block[unit_of_person], race_group)
+    risk[unit_of_person[np.bincount(kind)[kind] == 1]] = True
+    return risk
+
+
+def swap(households: Households, rates: Rates, rng: np.random.Generator) -> Swap:
+    """Choose households by their risk, pair them, and exchange their blocks. Same rows, same generator: same swap.
+
+    Pairs agree on area and key, and differ in `near`. Chosen ones are paired with chosen ones first, at random. Those
+    left over take partners that were not chosen, those at risk before others. Where there are none, pairs are broken up
+    to make two of one. So every pair has a chosen household, and as few as possible of the chosen stay where they are.
+    """
+    group, near = _numbered(households.area, households.key), households.near
+    chance = np.where(households.risk, rates.risky, rates.base)
+    chosen = (rng.random(len(households)) < chance) & ~households.fixed
+    idle = ~chosen & ~households.fixed
+    partner = np.full(len(households), -1, np.int64)
+    for _ in range(SHUFFLES):
+        left, right = _neighbours(_shuffled(chosen & (partner < 0), group, rng), group)
+        _join(partner, near, left, right)
+    left, right = _opposites(_shuffled(chosen & (partner < 0), group, rng), group, near)
+    _join(partner, near, left, right)
+    # Whoever of a group is left over is in one and the same `near` from here on.
+    _draft(partner, households, group, chosen, idle, rng)
+    _break_up(partner, households, group, chosen, idle, rng)
+    block = np.where(partner >= 0, households.block[partner], households.block)
+    return Swap(partner, block, int(np.count_nonzero(chosen & (partner < 0))), chosen)
+
+
+def _numbered(one: Ints, two: Ints) -> Ints:
+    """Numbers from 0 for pairs of values."""
+    order = np.lexsort((two, one))
+    new = np.zeros(len(order), np.bool_)
+    for values in (one[order], two[order]):
+        new[1:] |= values[1:] != values[:-1]
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(new)
+    return number
+
+
+def _shuffled(some: Flags, group: Ints, rng: np.random.Generator, first: Flags | None = None) -> Ints:
+    """The rows that are flagged, group by group; in each group at random, or those of `first` before others."""
+    rows = rng.permutation(np.flatnonzero(some))
+    keys = (group[rows],) if first is None else (~first[rows], group[rows])
+    return rows[np.lexsort(keys)]
+
+
+def _rank(group: Ints) -> tuple[Ints, Ints]:
+    """The rank of each row in its group, and the size of that group; the rows of a group lie together."""
+    begin = np.flatnonzero(np.diff(group, prepend=-1))
+    size = np.diff(begin, append=len(group))
+    return np.arange(len(group)) - np.repeat(begin, size), np.repeat(size, size)
+
+
+def _neighbours(rows: Ints, group: Ints) -> tuple[Ints, Ints]:
+    """In each group the first row with the second, the third with the fourth, and so on."""
+    rank, _ = _rank(group[rows])
+    second = np.flatnonzero(rank % 2)
+    return rows[second - 1], rows[second]
+
+
+def _opposites(rows: Ints, group: Ints, near: Ints) -> tuple[Ints, Ints]:
+    """In each group, sorted by `near`, each row with the one half a group on: as many pairs differ as can."""
+    rows = rows[np.lexsort((near[rows], group[rows]))]
+    rank, size = _rank(group[rows])
+    half = (size + 1) // 2
+    second = np.flatnonzero(rank >= half)
+    return rows[second - half[second]], rows[second]
+
+
+def _join(partner: Ints, near: Ints, left: Ints, right: Ints) -> None:
+    """Make pairs of those that differ in `near`."""
+    apart = near[left] != near[right]
+    partner[left[apart]], partner[right[apart]] = right[apart], left[apart]
+
+
+def _left_over(some: Flags, households: Households, group: Ints) -> tuple[Ints, Ints]:
+    """How many of a household's group are flagged, and in which `near` they are (anything, where there are none)."""
+    rows = np.flatnonzero(some)
+    home = np.zeros(len(group), np.int64)
+    home[group[rows]] = households.near[rows]
+    return np.bincount(group[rows], minlength=len(group))[group], home[group]
+
+
+def _same_rank(one: Ints, two: Ints, group: Ints) -> tuple[Ints, Ints]:
+    """Where two lists of rows, each group by group, have a row of the same rank in the same group."""
+    here, there = (group[rows] * len(group) + _rank(group[rows])[0] for rows in (one, two))
+    _, first, second = np.intersect1d(here, there, assume_unique=True, return_indices=True)
+    return first, second
+
+
+def _draft(
+    partner: Ints, households: Households, group: Ints, chosen: Flags, idle: Flags, rng: np.random.Generator
+) -> None:  # fmt: skip
+    """Partners that were not chosen for those left over."""
+    waiting = chosen & (partner < 0)
+    count, home = _left_over(waiting, households, group)
+    asking = _shuffled(waiting, group, rng, first=households.risk)
+    asked = _shuffled(idle & (count > 0) & (households.near != home), group, rng, first=households.risk)
+    one, two = _same_rank(asking, asked, group)
+    _join(partner, households.near, asking[one], asked[two])
+
+
+def _break_up(
+    partner: Ints, households: Households, group: Ints, chosen: Flags, idle: Flags, rng: np.random.Generator
+) -> None:  # fmt: skip
+    """Where nobody elsewhere is free: two left over take the two of a pair elsewhere; an odd one brings a neighbour.
+
+    After it, if anyone is still left over: all households elsewhere have a partner in its `near`, or nobody is free.
+    """
+    near, waiting = households.near, chosen & (partner < 0)
+    count, home = _left_over(waiting, households, group)
+    neighbours = _shuffled(idle & (partner < 0) & (count > 0), group, rng, first=households.risk)
+    rank, _ = _rank(group[neighbours])
+    # one neighbour comes last in each group, and so is alone where the number left over is even
+    rows = np.concatenate([_shuffled(waiting, group, rng, first=households.risk), neighbours[rank == 0]])
+    one, other = _neighbours(rows[np.argsort(group[rows], kind="stable")], group)
+    elsewhere = (count > 0) & (near != home)
+    pair = _shuffled(elsewhere & (partner > np.arange(len(group))) & elsewhere[partner], group, rng)
+    two, broken = _same_rank(one, pair, group)
+    left, right = pair[broken], partner[pair[broken]]
+    _join(partner, near, one[two], left)
+    _join(partner, near, other[two], right)
