@@ -133,12 +133,14 @@ def ours_one(sample: Sample, rows: NDArray[np.int64], repeat: int = 5) -> tuple[
 class Far(NamedTuple):
     """The blocks of a sample, timed: together, one by one, and the peer's."""
 
+    problem: Problem
+    start: NDArray[np.int64]
+    found: Farthest
     together: float  # seconds a block, all at once, from published counts: program, start, answer and proof
     together_alone: float  # the same, for the answer and its proof alone, which is what the peer's seconds are
     ours: Times  # of each block, as copies of it in one call
     alone: Times
     peer: Times
-    rung: NDArray[np.int8]
     proofs: dict[str, int]
 
 
@@ -152,28 +154,41 @@ def far(name: str) -> Far:
     sample = next(s for s in samples() if s.name == name)
     count = len(sample.persons)
     every = np.arange(count)
-    _answer(sample, every[:10])  # compiled code is loaded first
-    runs = [_answer(sample, every) for _ in range(2)]
+    timed_answer(sample, every[:10])  # compiled code is loaded first
+    runs = [timed_answer(sample, every) for _ in range(2)]
     _, _, problem, start, found = runs[0]
     ours, alone, peer = np.zeros(count), np.zeros(count), np.zeros(count)
     for row in range(count):
         variables = slice(problem.programs.first[row], problem.programs.first[row + 1])
-        ours[row], alone[row], *_ = _answer(sample, every[row : row + 1], start=start[variables])
+        ours[row], alone[row], *_ = timed_answer(sample, every[row : row + 1], start=start[variables])
         if ours[row] < QUICK:
-            ours[row], alone[row], *_ = _answer(sample, every[row : row + 1], COPIES, start[variables])
-        histogram = np.zeros(len(sample.published.types), np.int64)
-        histogram[problem.cell[variables]] = start[variables]
-        answer = peers.histogram_farthest(sample.published, sample.counts.lower[row], histogram, cap=CAP)
-        peer[row] = answer.seconds
-        agree = answer.objective is None or found.distance[row] <= answer.objective <= found.most[row]
-        if answer.outcome == "solved" and not agree:
-            raise RuntimeError(f"{sample.counts.places[row]}: {answer.objective} is not {found.distance[row]}")
+            ours[row], alone[row], *_ = timed_answer(sample, every[row : row + 1], COPIES, start[variables])
+        peer[row] = whole_block(sample, problem, start, found, row).seconds
     proofs = {kind: found.answers.proof.count(Proof(kind)) for kind in ("exact", "two-engines", "undecided")}
     whole, part = min(run[0] for run in runs) / count, min(run[1] for run in runs) / count
-    return Far(whole, part, ours, alone, peer, found.answers.rung, proofs)
+    return Far(problem, start, found, whole, part, ours, alone, peer, proofs)
 
 
-def _answer(
+def whole_block(
+    sample: Sample,
+    problem: Problem,
+    start: NDArray[np.int64],
+    found: Farthest,
+    row: int,
+    by: peers.Solver = peers.highs,
+) -> peers.Answer:
+    """The peer's `farthest` of one block from the same start; where it has one, it must be what we found."""
+    variables = slice(problem.programs.first[row], problem.programs.first[row + 1])
+    histogram = np.zeros(len(sample.published.types), np.int64)
+    histogram[problem.cell[variables]] = start[variables]
+    answer = peers.histogram_farthest(sample.published, sample.counts.lower[row], histogram, cap=CAP, by=by)
+    agree = answer.objective is None or found.distance[row] <= answer.objective <= found.most[row]
+    if answer.outcome == "solved" and not agree:
+        raise RuntimeError(f"{sample.counts.places[row]}: {answer.objective} is not {found.distance[row]}")
+    return answer
+
+
+def timed_answer(
     sample: Sample, rows: NDArray[np.int64], again: int = 1, start: NDArray[np.int64] | None = None
 ) -> tuple[float, float, Problem, NDArray[np.int64], Farthest]:
     """The seconds a copy in all, and for the answer alone; then the program, the start and the answer.
@@ -192,11 +207,16 @@ def _answer(
     return (end - began) / again, (end - middle) / again, problem, begin, found
 
 
-def _feasible(eliminate: bool, most: int, step: int) -> tuple[Times, list[float], dict[str, object]]:
-    """Ours and the peer's seconds on blocks of at most so many persons, of every source."""
+def tried(sample: Sample, *, eliminate: bool) -> NDArray[np.int64]:
+    """The blocks on which a record-binary model is tried; without elimination, small ones only."""
+    return np.flatnonzero(sample.persons <= SMALL)[::4] if not eliminate else np.arange(0, len(sample.persons), 2)
+
+
+def _feasible(eliminate: bool) -> tuple[Times, list[float], dict[str, object]]:
+    """Ours and the peer's seconds on the blocks tried, of every source."""
     ours, seconds, detail = [], [], {}
     for sample in samples():
-        rows = np.flatnonzero(sample.persons <= most)[::step]
+        rows = tried(sample, eliminate=eliminate)
         mine, alone = ours_one(sample, rows)
         times = []
         for row in rows:
@@ -216,8 +236,7 @@ def _feasible(eliminate: bool, most: int, step: int) -> tuple[Times, list[float]
 
 
 def feasible(*, eliminate: bool) -> dict[str, object]:
-    most, step = (10**9, 2) if eliminate else (SMALL, 4)
-    ours, seconds, detail = _feasible(eliminate, most, step)
+    ours, seconds, detail = _feasible(eliminate)
     model = "with zero elimination" if eliminate else f"without elimination, blocks of at most {SMALL} persons"
     return {
         "name": "feasible-vs-record-binary" if eliminate else "feasible-vs-record-binary-full",
@@ -260,7 +279,7 @@ def farthest_ratio(kind: str) -> dict[str, object]:
 
 def share_without_solver() -> dict[str, object]:
     found = {sample.name: far(sample.name) for sample in samples()}
-    rung = np.concatenate([f.rung for f in found.values()])
+    rung = np.concatenate([f.found.answers.rung for f in found.values()])
     return {
         "name": "share-without-solver",
         "ratio": round(float((rung < Rung.SOLVER).mean()), 4),
@@ -268,7 +287,8 @@ def share_without_solver() -> dict[str, object]:
         "n": len(rung),
         "peer": "none",
         "detail": {
-            name: {r.name.lower(): round(float((f.rung == r).mean()), 4) for r in Rung} for name, f in found.items()
+            name: {r.name.lower(): round(float((f.found.answers.rung == r).mean()), 4) for r in Rung}
+            for name, f in found.items()
         },
     }
 

@@ -5,9 +5,10 @@ farthest alternative is proved or bounded, records and places are written. What 
 processes. The cost of starting (loading, compiling the tables) is measured on one tract and counted once, not scaled
 up. Left out: making the synthetic records and tabulating them, which is the office's own work.
 
-The sample: blocks of `benchmarks.blocks` with the 2010 sizes. `national` is the base mix; `diverse` is meant to be
-hard and is run on fewer blocks. The uncertainty is that of the sample: tracts are drawn again with replacement, 2,000
-times, for the middle 95%. A few hard blocks make most of the cost, so it is wide.
+The sample: synthetic counties (`glasshouse synthesize`), their published file after swapping. `national` is calibrated
+to the 2010 Census (docs/population.md); `diverse-urban`, with large and mixed blocks, is hard and is run on fewer; its
+hours are for as many persons as the nation has, in fewer blocks. The uncertainty is that of the sample: tracts are
+drawn again with replacement, 2,000 times, for the middle 95%.
 """
 
 from __future__ import annotations
@@ -22,38 +23,31 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from benchmarks import blocks
 from glasshouse.assess.variability import published
-from glasshouse.files.records import record_frame
 from glasshouse.report.charts import write
 from glasshouse.report.variability import picture
-from glasshouse.scenario import load
 
 BLOCKS_2010 = 6_207_027  # populated blocks; Abowd et al., supporting information
+PERSONS_2010 = 308_745_538
 PUBLISHED = "zero-solvar shares of the 2010 Census by block size: 99.5, 78.5, 32.6, 12.6, 2.9, 0.8, 1.1%; 69.4% of all"
 PICTURE = Path(__file__).parent / "results" / "solvar-by-size.svg"
-SAMPLES = {"national": 100_000, "diverse": 5_000}
-PIECE = 20_000  # blocks that are made up at once
+SAMPLES = {"national": 5_300_000, "diverse-urban": 300_000}  # persons
+SCENARIO = ("--scenario", "sf1-person")
 SEED = 20
 
 
-def _tables(folder: Path, mix: str, count: int) -> Path:
-    """Tables of so many blocks, made by our own `tabulate`."""
-    scenario = load("sf1-person")
-    frames = []
-    for piece in range(-(-count // PIECE)):
-        sizes = blocks.block_sizes(min(PIECE, count - piece * PIECE), SEED + piece)
-        records = blocks.synthetic(sizes, mix, SEED + piece)
-        places = [f"{10 + piece:02d}{place[2:]}" for place in records.places]  # a state for each piece
-        frames.append(record_frame(scenario, places, records.place, records.codes, {}))
-    pl.concat(frames).write_parquet(folder / "records.parquet")
-    _glasshouse(folder, "tabulate", "records.parquet", "--out", "tables.parquet")
+def _tables(folder: Path, preset: str, persons: int) -> Path:
+    """The tables that an office would publish of a synthetic county (after swapping), made by our own commands."""
+    _glasshouse(
+        folder, "synthesize", "--persons", str(persons), "--preset", preset, "--seed", str(SEED), "--out", "county"
+    )
+    _glasshouse(folder, "tabulate", "county/hdf.parquet", "--out", "tables.parquet", *SCENARIO)
     return folder / "tables.parquet"
 
 
 def _glasshouse(folder: Path, *arguments: str) -> tuple[float, int]:
     """Run a command as a user does; its processor seconds with all its workers, and the largest memory of any."""
-    command = [sys.executable, "-m", "glasshouse", *arguments, "--scenario", "sf1-person", "--quiet"]
+    command = [sys.executable, "-m", "glasshouse", *arguments, "--quiet"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -62,28 +56,30 @@ def _glasshouse(folder: Path, *arguments: str) -> tuple[float, int]:
     return used.ru_utime + used.ru_stime, used.ru_maxrss
 
 
-def _measured(mix: str, count: int) -> dict[str, object]:
+def _measured(mix: str, persons: int) -> dict[str, object]:
     """One mix: both commands, and what the nation would take."""
     with tempfile.TemporaryDirectory(prefix="glasshouse-nation-") as name:
         folder = Path(name)
-        tables = _tables(folder, mix, count)
-        first = pl.scan_parquet(tables).filter(pl.col("geoid").str.starts_with("10001000001")).collect()
+        tables = _tables(folder, mix, persons)
+        first = pl.scan_parquet(tables).filter(pl.col("geoid").str.starts_with("99001000100")).collect()
         first.write_parquet(folder / "one.parquet")
-        start = sum(_glasshouse(folder, c, "one.parquet", "--out", f"one-{c}", "--workers", "1")[0] for c in COMMANDS)
+        start = sum(
+            _glasshouse(folder, c, "one.parquet", "--out", f"one-{c}", "--workers", "1", *SCENARIO)[0] for c in COMMANDS
+        )
         seconds, memory = {}, 0
         for command in COMMANDS:
-            seconds[command], most = _glasshouse(folder, command, "tables.parquet", "--out", command, "--workers", "2")
+            seconds[command], most = _glasshouse(
+                folder, command, "tables.parquet", "--out", command, "--workers", "2", *SCENARIO
+            )
             memory = max(memory, most)
         told = json.loads((folder / "vary" / "summary.json").read_text(encoding="utf-8"))
-        persons = json.loads((folder / "reconstruct" / "manifest.json").read_text(encoding="utf-8"))["counts"][
-            "records"
-        ]
+        count = told["headline"]["blocks"]
         if mix == "national":
             places = pl.read_parquet(folder / "vary" / "places.parquet")
             write(picture(places, published("S5")), PICTURE)
         tracts = [pl.read_parquet(folder / command / "timings.parquet")["seconds"].to_numpy() for command in COMMANDS]
     total = sum(seconds.values())
-    scale = BLOCKS_2010 / count / 3600
+    scale = (BLOCKS_2010 / count if mix == "national" else PERSONS_2010 / persons) / 3600
     each = tracts[0] + tracts[1]
     rng = np.random.default_rng(SEED)
     again = rng.choice(each, (2000, len(each))).sum(axis=1) - each.sum()
@@ -117,7 +113,7 @@ def run() -> dict[str, object]:
         "name": "nation-core-hours",
         "ratio": found["national"]["core hours"],
         "unit": "core hours for 6,207,027 blocks, reconstruct and vary, end to end",
-        "n": SAMPLES["national"],
+        "n": found["national"]["blocks"],
         "peer": "Census Bureau: 30 machines x 3 days (reconstruction) + 25 x 14 days (solvar), 96 cores each: "
         "1,013,760 core hours",
         "detail": {**found, "published": PUBLISHED},

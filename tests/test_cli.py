@@ -24,7 +24,7 @@ from glasshouse.run import cli, manifest, tabulating
 from glasshouse.run.cli import main
 
 SF1 = ("--scenario", "sf1-person")
-COMMANDS = ("tabulate", "check", "reconstruct", "vary", "status", "scenarios")
+COMMANDS = ("synthesize", "tabulate", "check", "reconstruct", "vary", "status", "scenarios")
 RACES = ("white", "black", "aian", "asian", "nhopi", "sor")
 BLOCKS = ("010730051031000", "010730051031001", "010730051032000", "010730052001000", "390599772003104")
 
@@ -119,7 +119,11 @@ def test_the_help_of_every_command_has_an_example(command: str, run: Run) -> Non
 
 
 def test_every_command_is_tried_here() -> None:
-    known = [*cli.app.registered_commands, *cli.attack_app.registered_commands]
+    known = [
+        *cli.app.registered_commands,
+        *cli.attack_app.registered_commands,
+        *cli.population_app.registered_commands,
+    ]
     assert {command.callback.__name__ for command in known if command.callback} == set(COMMANDS)
 
 

@@ -417,8 +417,41 @@ def test_json_is_one_object_and_alone_writes_nothing(
     assert {"scenario", "level", "seed", "units", "refused", "stopped_by_clock", "notes"} <= set(ended.json)
 
 
+def test_quiet_still_says_what_was_left_out(tables: Path, tmp_path: Path) -> None:
+    spoiled = tmp_path / "spoiled.parquet"
+    frame = pl.read_parquet(tables)
+    at = pl.arange(0, frame.height, eager=True) == int(frame["variable"].index_of("PCT0120003") or 0)
+    frame.with_columns(pl.when(at).then(pl.col("value") + 1).otherwise(pl.col("value")).alias("value")).write_parquet(
+        spoiled
+    )
+    ended = attack("reconstruct", spoiled, tmp_path / "out", "--quiet")
+    assert ended.code == 1 and "is left out" in ended.err and "left out" in ended.out
+
+
+def test_an_attribute_that_no_table_tells_is_named_and_not_compared(tables: Path, tmp_path: Path) -> None:
+    ended = attack("vary", tables, tmp_path / "out", "--tables", "P1,P8")
+    assert "compared without sex, age, hispanic" in ended.out and "no table used tells sex, age, hispanic" in ended.err
+    said = attack("vary", tables, tmp_path / "again", "--tables", "P1,P8", "--json").json
+    assert said["not_compared"] == ["sex", "age", "hispanic"] and said["headline"]["share_certain"] == 1
+
+
+def test_a_tract_without_tables_of_its_own_is_the_sum_of_its_blocks(tables: Path, tmp_path: Path) -> None:
+    good(attack("vary", tables, tmp_path / "out", "--level", "block"))
+    places, areas = rows(tmp_path / "out", "places"), rows(tmp_path / "out", "areas")
+    summed = places.group_by("tract").agg(pl.col("distance", "distance_upper", "certain").sum()).sort("tract")
+    assert summed.equals(areas.select(summed.columns).sort("tract"))
+    assert set(areas["proof"]) <= {"exact", "two-engines"}
+
+
+def test_another_run_in_the_folder_is_told_by_what_differs(tables: Path, tmp_path: Path) -> None:
+    good(attack("reconstruct", tables, tmp_path / "out"))
+    ended = attack("reconstruct", tables, tmp_path / "out", "--seed", "5", "--level", "block")
+    assert ended.code == 2 and "seed 1, now 5" in ended.err and "level None, now block" in ended.err
+
+
 def test_quiet_is_quiet(tables: Path, tmp_path: Path) -> None:
-    assert attack("reconstruct", tables, tmp_path / "out", "--quiet") == (0, "", "")
+    ended = attack("reconstruct", tables, tmp_path / "out", "--quiet")
+    assert ended.code == 0 and ended.err == "" and ended.out.count("\n") == 1  # the result, and nothing else
 
 
 # The same again, or not
@@ -719,7 +752,8 @@ def test_one_bad_tract_is_left_out_with_its_reason_and_the_rest_is_done(
     refused = told(out)["counts"]["refused"]
     assert list(refused) == [BAD] and refused[BAD]["cells"]
     for cell in refused[BAD]["cells"]:
-        assert set(cell) == {"geoid", "variable", "lower", "upper"} and cell["geoid"].startswith(BAD)
+        assert set(cell) == {"geoid", "level", "variable", "lower", "upper", "summed"}
+        assert cell["geoid"].startswith(BAD)
     first = refused[BAD]["cells"][0]
     assert ended.err == f"tract {BAD} is left out: {refused[BAD]['reason']}\n"
     assert first["variable"] in ended.err and first["geoid"] in ended.err and str(first["lower"]) in ended.err
@@ -848,7 +882,9 @@ def test_a_file_that_cannot_be_read_leaves_no_folder(name: str, tmp_path: Path) 
 
 
 def test_what_the_clock_stopped_has_bounds_and_is_finished_next_time(hard_tables: Path, tmp_path: Path) -> None:
-    said = good(attack("vary", hard_tables, tmp_path / "out", "--seconds", "1e-9", "--json")).json
+    ended = attack("vary", hard_tables, tmp_path / "out", "--seconds", "1e-9", "--json")
+    assert ended.code == 1  # done, but not to the end
+    said = ended.json
     stopped = said["stopped_by_clock"]
     assert stopped and said["units"] == 4 and told(tmp_path / "out")["complete"] is False
     quick = valid(rows(tmp_path / "out", "places"))
@@ -868,12 +904,12 @@ def test_what_the_clock_stopped_has_bounds_and_is_finished_next_time(hard_tables
 
 
 def test_people_are_told_what_the_clock_stopped(hard_tables: Path, tmp_path: Path) -> None:
-    ended = good(attack("vary", hard_tables, tmp_path / "out", "--seconds", "1e-9"))
-    assert "clock" in ended.out + ended.err
+    ended = attack("vary", hard_tables, tmp_path / "out", "--seconds", "1e-9")
+    assert ended.code == 1 and "clock" in ended.out + ended.err
 
 
 def test_the_ledger_is_the_owners_alone(hard_tables: Path, tmp_path: Path) -> None:
-    good(attack("vary", hard_tables, tmp_path / "out", "--seconds", "1e-9"))
+    attack("vary", hard_tables, tmp_path / "out", "--seconds", "1e-9")
     ledger = tmp_path / "out" / "ledger"
     assert mode(ledger) == 0o700 and mode(tmp_path / "out") == 0o700
     assert {path.name: oct(mode(path)) for path in ledger.iterdir() if mode(path) != 0o600} == {}
@@ -1151,7 +1187,7 @@ def test_a_run_from_status_to_ctrl_c_to_its_end(
     assert data_files(out, "reconstruct") == undisturbed["reconstruct"]
     state = good(tool("status", out, "--json")).json
     assert (state["state"], state["command"], state["units"], state["refused"]) == ("done", "reconstruct", UNITS, 0)
-    assert good(tool("status", out)).out.startswith(f"reconstruct: done, {UNITS} units, in ")
+    assert good(tool("status", out)).out.startswith(f"reconstruct: done, {UNITS} units; ")
 
 
 def test_a_run_at_work_cannot_be_overwritten(long_tables: Path, tmp_path: Path) -> None:

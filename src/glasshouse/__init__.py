@@ -12,10 +12,12 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     identities  do the numbers agree        find_identities, Checker, Finding
     scenario    which tables an office publishes   load, Scenario; the folder scenarios/ is data
     files       real files in and out       records, tables, summary (archives)
+    population  a synthetic county          County: places, people, homes, lists, subsidised housing; presets are data
     program     which histograms fit        compile_tables, places_alone, one, farthest, ranges, least, conflict
     mechanism   noise and its price         DiscreteGaussian, sum_of, epsilon, Ledger, allocation
     attack      what can be learnt          reconstruct, vary: tables to records; infer: noisy counts to beliefs
-    assess      how bad, how good           rates, variability
+    protect     what could be done          swap
+    assess      how bad, how good           rates, variability, likeness
     report      say it                      charts, variability
     run         do it at scale              study, ledger, executors; tabulating, checking, rebuilding, varying; cli
 

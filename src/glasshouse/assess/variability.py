@@ -158,7 +158,7 @@ def headline(places: pl.DataFrame) -> dict[str, Any]:
     """The whole release in a few numbers: how many blocks and persons are known for certain, how far the rest may be.
 
     Means are over persons. `zero_tracts` are tracts all of whose blocks are proved to have one solution. Any two
-    fitting sets differ by at most twice solvar, and never in more than everyone: `most_between_any_two` is the mean
+    fitting sets differ by at most twice solvar, and never in those who are certain: `most_between_any_two` is the mean
     of that.
     """
     known = inhabited(places)
@@ -167,8 +167,8 @@ def headline(places: pl.DataFrame) -> dict[str, Any]:
     zero_blocks, zero_population, between = known.select(
         ZERO.sum(),
         pl.col("population").filter(ZERO).sum().alias("zero_population"),
-        # population times min(2 solvar_upper, 1), in whole numbers
-        pl.min_horizontal("distance_upper", "population").sum().alias("between"),
+        # population times min(2 solvar_upper, 1 - certain share), in whole numbers
+        pl.min_horizontal("distance_upper", pl.col("population") - pl.col("certain")).sum().alias("between"),
     ).row(0)
     tracts = known.group_by("tract").agg(ZERO.all().alias("zero"))
     proofs = dict(known.group_by("proof").len().iter_rows())

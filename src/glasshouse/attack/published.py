@@ -5,7 +5,7 @@ What depends on the tables alone is worked out once and serves every unit; a uni
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -44,6 +44,7 @@ class Published:
     around_variables: tuple[str, ...]
     bins: Mapping[str, Recode] = field(default_factory=dict)  # by the column that gives the group
     unique_on: tuple[str, ...] = ()  # attributes or bins
+    left_out: tuple[str, ...] = ()  # attributes that are not compared; see `untold`
 
     @cached_property
     def binned(self) -> Compiled:
@@ -86,6 +87,8 @@ class Published:
     def _told_apart(self) -> Iterator[Predicate]:
         binned = {recode.attribute: recode for recode in self.bins.values()}
         for attribute in self.schema.attributes:
+            if attribute.name in self.left_out:
+                continue
             groups = (
                 [leaf.levels for leaf in binned[attribute.name].leaves]
                 if attribute.name in binned
@@ -132,6 +135,13 @@ class Published:
         """The places of each area jointly; without numbers of areas, each place alone."""
         area = self.area(compiled, unit)
         return places_alone(compiled, unit.counts) if area is None else places_jointly(compiled, unit.counts, area)
+
+
+def untold(schema: Schema, tables: Iterable[Table]) -> tuple[str, ...]:
+    """Attributes that no table looks at: nothing is known of them, and nothing can be certain if they are compared."""
+    lines = (line.predicate for table in tables for line in table.lines)
+    told = {name for predicate in lines if predicate is not None for name in predicate.by_attribute}
+    return tuple(attribute.name for attribute in schema.attributes if attribute.name not in told)
 
 
 class NothingFits(InputError):  # noqa: N818  # it is a finding about the numbers

@@ -81,6 +81,17 @@ def vary(
     return Varied(places, areas, unique, alone.fits)
 
 
+def admitted(
+    published: Published, unit: Unit, place: Index, codes: Codes, *, finest: bool = False, tighten: bool = False
+) -> NDArray[np.bool_]:
+    """In which places records fit all limits: the place's own numbers, and those of the area around from above."""
+    compiled = published.finest if finest else published.binned
+    problem = places_alone(compiled, unit.counts, published.area(compiled, unit), tighten=tighten)
+    start = _start(compiled, place, codes)
+    begin, outside = problem.start(start.cell, start.place, start.counts)
+    return problem.programs.fit(begin) & ~outside & ~problem.bad
+
+
 def _start(compiled: Compiled, place: Index, codes: Codes) -> Start:
     """Records as a histogram."""
     key = place.astype(np.int64) * len(compiled.cells) + compiled.cells.of(codes)
@@ -113,7 +124,9 @@ def _ask(problem: Problem, start: Start, ladder: Ladder) -> _Answer:
     proof = found.answers.proof
     certain_proof = tuple(sure.proof[at] if varies[at] else proof[at] for at in range(len(proof)))
     clock = found.answers.clock | sure.clock
-    distance, most, rung = found.distance, found.most, found.answers.rung
+    bounded = problem.fixed_total & fits  # then at most those that are not certain differ
+    most = np.where(bounded, np.minimum(found.most, 2 * (population - certain)), found.most)
+    distance, rung = found.distance, found.answers.rung
     far = Far(population, distance, most, certain, certain_most, proof, certain_proof, rung, clock)
     return _Answer(problem, fits, found, sure, far)
 
@@ -173,6 +186,12 @@ def _added_up(unit: Unit, alone: _Answer) -> Far:
         proof[area] = rungs.weaker(proof[area], places.proof[place])
     np.maximum.at(rung, unit.of, places.rung)
     np.logical_or.at(clock, unit.of, places.clock)
+    if unit.areas is None:  # nothing ties the places: what holds of each holds of all
+        distance, upper = (_summed(x, unit.of, count) for x in (places.distance, places.certain_most))
+        sure = [Proof.EXACT] * count
+        for place, area in enumerate(unit.of):
+            sure[area] = rungs.weaker(sure[area], places.certain_proof[place])
+        return Far(population, distance, most, certain, upper, tuple(proof), tuple(sure), rung, clock)
     told = tuple(Proof.UNDECIDED if most[area] else proof[area] for area in range(count))
     fixed = np.ones(count, np.bool_)
     np.logical_and.at(fixed, unit.of, alone.problem.fixed_total)

@@ -50,7 +50,12 @@ def private_folder(folder: Path) -> Iterator[Path]:
     """A folder to write into: what is missing of it is made for the owner alone, and removed again on failure."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
-        path.mkdir(mode=0o700)
+        try:
+            path.mkdir(mode=0o700)
+        except OSError as error:
+            raise InputError(
+                f"{path}: the folder cannot be made ({error.strerror}); name another place to write"
+            ) from None
     try:
         yield folder
     except BaseException:

@@ -71,7 +71,7 @@ def commercial(truth: Listed, places: Places, grade: Quality, stranger: int, rng
     person = np.concatenate([truth.person[covered], stranger + np.arange(len(like))])
     sex, age, block = truth.sex[at].copy(), truth.age[at].copy(), truth.block[at].copy()
     known = np.arange(len(at)) < len(covered)
-    moved = (rng.random(len(at)) >= grade.address) & known
+    moved = (rng.random(len(at)) >= grade.address) | ~known  # strangers live anywhere
     block[moved] = _elsewhere(places, block[moved], rng)
     wrong = (rng.random(len(at)) >= grade.age) & known
     off = np.where(rng.random(len(at)) < 0.6, rng.integers(1, 4, len(at)), rng.integers(4, 30, len(at)))

@@ -33,6 +33,10 @@ LARGEST = 7  # seven or more persons are one size
 ELDERLY = 65
 AGES = (15, 25, 35, 45, 55, 60, 65, 75, 85)  # where the age groups of householders begin
 SEVERAL = 7  # two or more races
+# how home ownership goes with age: stages of life, owners against the mean, and the share of them without a mortgage
+_STAGES = (0, 25, 35, 45, 55, 65, 75)
+_OWNED = (0.28, 0.66, 0.96, 1.10, 1.18, 1.22, 1.12)
+_PAID = (0.15, 0.10, 0.14, 0.22, 0.38, 0.60, 0.78)
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def describe(preset: Preset, people: People, rng: np.random.Generator) -> Homes:
     single = np.log2(np.maximum(race & -race, 1)).astype(np.int64) + 1
     hispanic = np.where(household, people.hispanic[head], 0)
     columns = {
-        "TEN": np.where(household, _tenure(preset, married, rng), 0),
+        "TEN": np.where(household, _tenure(preset, married, np.where(household, people.age[head], 0), rng), 0),
         "VACS": np.where(people.unit_kind == VACANT, _vacancy(preset, units, rng), 0),
         "HHSIZE": np.where(household, np.minimum(persons, LARGEST), 0),
         "HHT": np.where(household, hht, 0),
@@ -97,13 +101,15 @@ def _any(people: People, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(_count(people, chosen) > 0)
 
 
-def _tenure(preset: Preset, married: NDArray[np.bool_], rng: np.random.Generator) -> Ints:
-    """1 owned with a mortgage, 2 owned free and clear, 3 rented, 4 without payment of rent."""
+def _tenure(preset: Preset, married: NDArray[np.bool_], age: Ints, rng: np.random.Generator) -> Ints:
+    """1 owned with a mortgage, 2 owned free and clear, 3 rented, 4 without payment of rent: by marriage and age."""
     draw, wed = rng.random(len(married)), married.astype(np.int64)
-    mortgage = preset.rates("households", "owned_mortgage")[wed]
-    free = mortgage + preset.rates("households", "owned_free")[wed]
-    without = free + float(preset["households"]["without_rent"]) / 100
-    return np.select([draw < mortgage, draw < free, draw < without], [1, 2, 4], 3)
+    owned = (preset.rates("households", "owned_mortgage") + preset.rates("households", "owned_free"))[wed]
+    stage = np.searchsorted(_STAGES, age, side="right") - 1
+    without = float(preset["households"]["without_rent"]) / 100
+    owned = np.minimum(owned * np.array(_OWNED)[stage], 1 - without)
+    mortgage = owned * (1 - np.array(_PAID)[stage])
+    return np.select([draw < mortgage, draw < owned, draw < owned + without], [1, 2, 4], 3)
 
 
 def _vacancy(preset: Preset, units: int, rng: np.random.Generator) -> Ints:

@@ -22,7 +22,7 @@ Flags = NDArray[np.bool_]
 HOUSEHOLDER, SPOUSE, PARTNER, CHILD, RELATIVE, NONRELATIVE, RESIDENT = range(7)  # RESIDENT: of group quarters
 HOUSEHOLD, QUARTERS, VACANT = range(3)
 MALE, FEMALE = 0, 1
-OLDEST, ADULT = 110, 18
+OLDEST, VERY_OLD, ADULT = 110, 99, 18
 YOUNGEST_PARENT, OLDEST_MOTHER, OLDEST_FATHER = 15, 49, 60  # years between a parent and an own child
 # share of those of two or more races by their races, a bit for each; the rest is spread over three and more
 _PAIRS = {
@@ -112,30 +112,35 @@ def _members(preset: Preset, unit: Ints, rank: Ints, size: Ints, rng: np.random.
     is_married, is_coupled = draw < married, draw < partners
     strangers = (draw >= partners) & (draw < roommates)
     lone_parent = ~is_coupled & ~strangers & (size > 1)
-    female = rng.random(homes) < np.select(
-        [size == 1, lone_parent], [numbers["female_alone"] / 100, numbers["female_lone"] / 100], 0.45
-    )
-    head_age = _head_ages(size, is_coupled, strangers, female, rng)
+    head_age = _head_ages(size, strangers, rng)
+    alone_rate = numbers["female_alone"] / 100 + np.where(head_age >= 65, 0.17, -0.10)  # women live longer
+    female = rng.random(homes) < np.select([size == 1, lone_parent], [alone_rate, numbers["female_lone"] / 100], 0.45)
     relation, sex, age = np.full(persons, CHILD), (rng.random(persons) < 0.49).astype(np.int64), head_age[unit]
     head, second = rank == 0, rank == 1
     relation[head], sex[head] = HOUSEHOLDER, female.astype(np.int64)
     partner = second & is_coupled[unit]
     relation[partner] = np.where(is_married[unit[partner]], SPOUSE, PARTNER)
-    sex[partner] = np.where(rng.random(partner.sum()) < 0.99, 1 - sex[np.flatnonzero(partner) - 1], sex[partner])
-    age[partner] = np.maximum(age[partner] + rng.normal(0, 3.5, partner.sum()), ADULT)
+    of_head = sex[np.flatnonzero(partner) - 1]
+    sex[partner] = np.where(rng.random(partner.sum()) < 0.99, 1 - of_head, of_head)
+    older = np.where(sex[partner] == of_head, 0.0, np.where(of_head == FEMALE, 2.0, -2.0))  # men are, by two years
+    age[partner] = _grown_up(age[partner] + older + rng.normal(0, 3.5, partner.sum()), rng)
     rest = (rank > 0) & ~partner
     other = rest & (rng.random(persons) >= 0.88)
     alone = rest & strangers[unit]
     _children(rest & ~other & ~alone, unit, sex, age, relation, head_age, female, rng)
-    older = rng.random(persons) < 0.4
-    age[other] = np.where(older, age + rng.normal(27, 5, persons), age + rng.normal(0, 8, persons))[other]
-    relation[other] = np.where(rng.random(persons) < 0.75, RELATIVE, NONRELATIVE)[other]
+    kind = rng.random(persons)  # a parent, someone of about the same age, or a grandchild
+    apart = age + np.select([kind < 0.3, kind < 0.65], [rng.normal(27, 5, persons), rng.normal(0, 8, persons)],
+                            rng.normal(-50, 8, persons))  # fmt: skip
+    apart = np.where(apart < 0, rng.random(persons) * ADULT, apart)
+    age[other] = np.where(apart > VERY_OLD, age, apart)[other]
+    stranger = (rng.random(persons) < 0.45) & (kind >= 0.3) & (kind < 0.65)
+    relation[other] = np.where(stranger, NONRELATIVE, RELATIVE)[other]
     relation[alone] = NONRELATIVE
-    age[alone] = np.maximum(age + rng.normal(0, 5, persons), ADULT)[alone]
-    return relation, sex, np.clip(np.round(age), 0, OLDEST - 5).astype(np.int64)
+    age[alone] = _grown_up(age + rng.normal(0, 5, persons), rng)[alone]
+    return relation, sex, np.clip(np.floor(age), 0, OLDEST).astype(np.int64)
 
 
-def _head_ages(size: Ints, coupled: Flags, strangers: Flags, female: Flags, rng: np.random.Generator) -> Floats:
+def _head_ages(size: Ints, strangers: Flags, rng: np.random.Generator) -> Floats:
     homes = len(size)
     young = rng.random(homes) < 0.40
     lone = np.where(young, rng.normal(34, 10, homes), rng.normal(68, 15, homes))
@@ -143,7 +148,13 @@ def _head_ages(size: Ints, coupled: Flags, strangers: Flags, female: Flags, rng:
     shared = rng.normal(31, 10, homes)
     family = rng.normal(40.5, 11, homes)
     age = np.select([strangers, size == 1, size == 2], [shared, lone, pair], family)
-    return np.asarray(np.round(np.clip(age, ADULT, OLDEST - 5)))
+    return np.round(_grown_up(age, rng))
+
+
+def _grown_up(age: Floats, rng: np.random.Generator) -> Floats:
+    """Ages of adults: what chance put below or far above is drawn again, so that no age is crowded."""
+    young, old = ADULT + 14 * rng.random(len(age)), VERY_OLD - 14 * np.sqrt(rng.random(len(age)))
+    return np.asarray(np.select([age < ADULT, age > VERY_OLD], [young, old], age))
 
 
 def _children(

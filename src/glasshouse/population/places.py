@@ -15,6 +15,7 @@ Ints = NDArray[np.int64]
 STATE = "99"  # no state has this code
 TRACTS_OF_COUNTY = 999
 MOST_GROUPS, MOST_BLOCKS = 9, 999  # of a tract, of a block group: one digit and three
+MOST_PERSONS = 400_000_000
 TRACT_METRES = 3000.0  # a tract is a square of this side
 
 
@@ -39,8 +40,8 @@ class Places:
 
 def lay_out(preset: Preset, persons: int, rng: np.random.Generator) -> Places:
     """Blocks for so many persons, with the sizes of the preset, gathered into tracts of blocks of a similar size."""
-    if persons < 1:
-        raise InputError(f"--persons is {persons:,}; expected at least 1")
+    if not 1 <= persons <= MOST_PERSONS:
+        raise InputError(f"--persons is {persons:,}; expected 1 to {MOST_PERSONS:,}")
     sizes = _sizes(preset, persons, rng)
     alike = float(preset["blocks"]["alike"])
     rank = np.argsort(np.argsort(np.log(sizes) + 1e-9 * rng.random(len(sizes)))) / len(sizes)
@@ -59,14 +60,19 @@ def lay_out(preset: Preset, persons: int, rng: np.random.Generator) -> Places:
 
 
 def _sizes(preset: Preset, persons: int, rng: np.random.Generator) -> Ints:
-    """Block sizes: a band by its share, then log-uniform within it, until the persons are placed."""
+    """Block sizes: a band by its share, then a size within it, smaller ones more often, until all are placed."""
     low, high, share = np.array(preset["blocks"]["bands"], np.float64).T
     found: list[Ints] = []
     left = persons
     while left > 0:
         band = rng.choice(len(share), max(1000, left // 40), p=share / share.sum())
-        log = np.log(low[band]) + rng.random(len(band)) * np.log((high[band] + 1) / low[band])
-        sizes = np.clip(np.exp(log), low[band], high[band]).astype(np.int64)
+        least, most, share_of = (
+            low[band],
+            high[band] + 1,
+            rng.random(len(band)) ** 1.25,
+        )  # means within bands as published
+        size = np.where(most <= 10, least + (most - least) * share_of, least * (most / least) ** share_of)
+        sizes = np.clip(size, least, high[band]).astype(np.int64)
         kept = int(np.searchsorted(np.cumsum(sizes), left)) + 1
         found.append(sizes[:kept])
         left -= int(sizes[:kept].sum())

@@ -92,17 +92,58 @@ def _checked(path: Path, toml: dict[str, Any]) -> Preset:
         for name in names:
             if name not in given:
                 raise InputError(f"{path.name}: '{name}' is missing in [{section}]")
-            if not _numbers(given[name]):
-                raise InputError(
-                    f"{path.name}: '{name}' in [{section}] must be numbers from 0 up; found {given[name]!r}"
-                )
+            expected = _fault(section, name, given[name])
+            if expected is not None:
+                raise InputError(f"{path.name}: '{name}' in [{section}] is {given[name]!r}; expected {expected}")
+    homes = toml["households"]
+    for name in ("married", "partners", "roommates"):
+        if len(homes[name]) != len(homes["sizes"]):
+            raise InputError(f"{path.name}: '{name}' in [households] needs a number for each of 'sizes'")
+    if max(map(sum, zip(homes["married"], homes["partners"], homes["roommates"], strict=True))) > 100:
+        raise InputError(f"{path.name}: married, partners and roommates of one size are more than 100% in [households]")
     return Preset(path.stem, str(title), toml)
 
 
-def _numbers(value: Any) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(_numbers(part) for part in value)
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+def _fault(section: str, name: str, value: Any) -> str | None:
+    """What an entry should have been; None when it is right."""
+    if (section, name) == ("blocks", "bands"):
+        rows = value if isinstance(value, list) else []
+        fine = bool(rows) and all(isinstance(row, list) and len(row) == 3 and all(map(_number, row)) for row in rows)
+        fine = fine and all(int(row[0]) == row[0] and int(row[1]) == row[1] and row[2] > 0 for row in rows)
+        ends = [0, *(end for row in rows for end in row[:2])] if fine else []
+        rising = all(low <= high for low, high in zip(ends[1::2], ends[2::2], strict=True)) and all(
+            before < after for before, after in zip(ends[::2], ends[1::2], strict=False)
+        )
+        return None if fine and rising else "rows of from, to, share: whole numbers from 1 up that rise, shares above 0"
+    if name in _LISTS:
+        length = _LISTS[name]
+        fine = (
+            isinstance(value, list)
+            and all(map(_number, value))
+            and len(value) == (length or len(value))
+            and bool(value)
+        )
+        if name not in ("sizes", "vacancy", "kinds"):
+            fine = fine and max(value) <= 100
+        return None if fine and (sum(value) > 0 or name == "roommates") else f"{length or 'some'} numbers from 0 up"
+    if not _number(value):
+        return "a number from 0 up"
+    low, high = _RANGES.get(name, (0.0, 100.0))
+    return None if low <= value <= high else f"a number from {low:g} to {high:g}"
+
+
+_LISTS = {
+    "sizes": 0, "married": 0, "partners": 0, "roommates": 0, "owned_mortgage": 2, "owned_free": 2, "vacancy": 7,
+    "kinds": 7,
+}  # fmt: skip
+_RANGES = {
+    "tract_persons": (100.0, 100_000.0), "group_persons": (50.0, 100_000.0), "alike": (0.0, 1.0), "tract": (0.01, 1e6),
+    "block": (0.01, 1e6), "spread": (0.0, 10.0), "grows": (0.0, 5.0), "vacant": (0.0, 95.0),
+}  # fmt: skip
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
 
 
 def _shares(values: Any) -> Floats:

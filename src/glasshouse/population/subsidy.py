@@ -114,6 +114,11 @@ def simulate(homes: Homes, rng: np.random.Generator, *, alpha: float = 1e-4, sha
     return Subsidy(number, bedrooms, violates(bedrooms, homes.persons), reported, properties)
 
 
+def property_ids(number: Ints) -> pl.Series:
+    """How properties are called in files: 000001 and on; nothing for -1."""
+    return pl.Series("property_id", [f"{n + 1:06d}" if n >= 0 else None for n in number.tolist()], dtype=pl.String)
+
+
 def violates(bedrooms: Ints, persons: Ints) -> Flags:
     """More than two persons a bedroom? With 3 or more bedrooms, or an unknown number (0), nobody can tell."""
     most = np.array([MOST_PERSONS[-1], *MOST_PERSONS])
@@ -301,7 +306,7 @@ def statistics(homes: Homes, subsidy: Subsidy, block_codes: Sequence[str]) -> pl
     tenths = half_up(10 * persons, reported)
     return pl.DataFrame(
         {
-            "property_id": pl.Series([f"{number + 1:06d}" for number in range(count)], dtype=pl.String),
+            "property_id": property_ids(np.arange(count)),
             "block": pl.Series([block_codes[block] for block in properties.block.tolist()], dtype=pl.String),
             "total_units": properties.units,
             "pct_occupied": half_up(100 * properties.households, properties.units),

@@ -120,7 +120,8 @@ class _Common:
 
 @app.command(
     epilog="Example:  glasshouse reconstruct tables.csv.gz --scenario sf1-person --out rebuilt\n\n"
-    "Exit code 0: done. 1: done, but some units were refused: their numbers cannot all be true. 2: bad input or usage. "
+    "Exit code 0: done. 1: done, but some units were left out (their numbers cannot all be true) or stopped by the "
+    "clock. 2: bad input or usage. "
     "130: interrupted; the same command goes on."
 )
 def reconstruct(
@@ -206,6 +207,10 @@ def vary(
     records = None
     if start is not None:
         records = start / "records.parquet" if start.is_dir() else start
+        if start.is_dir() and not records.exists():
+            raise InputError(
+                f"--from {start}: no records.parquet there; expected a folder of reconstruct, or a record file"
+            )
         refuse_no_file(records)
     if uniques is not None:
         refuse_no_file(uniques)
@@ -241,6 +246,8 @@ def _run(command: str, given: _Common, ending: Ending) -> int:
     from glasshouse.run.manifest import Manifest
 
     refuse_no_file(given.tables)
+    if given.workers is not None and given.executor is not None:
+        raise InputError("--workers and --executor: the cluster has its own workers; give one or the other")
     if given.out is None and not given.as_json:
         raise InputError("--out is missing: say which folder to write (or ask for --json alone, which keeps nothing)")
     parameters = {
@@ -269,12 +276,13 @@ def _run(command: str, given: _Common, ending: Ending) -> int:
         said = {"command": command, "out": str(given.out) if given.out else None, **found}
         lines = [f"{out} is up to date", *said.get("lines", [])] if told else said.get("lines", [])
         refused = said["refused"]
-        if not given.quiet and not given.as_json:
-            say(*said["notes"], *_refusals(refused, given.scenario))
-        finish({key: value for key, value in said.items() if key != "lines"}, given.as_json, given.quiet, lines)
+        if not given.as_json:
+            say(*([] if given.quiet else said["notes"]), *_refusals(refused, given.scenario))
+        told_json = {key: value for key, value in said.items() if key != "lines"}
+        finish(told_json, given.as_json, given.quiet, lines, always=True)
     if said.get("bugs"):
         return OUR_BUG
-    return FINDINGS if refused else DONE
+    return FINDINGS if refused or said["stopped_by_clock"] else DONE
 
 
 def _work(command: str, given: _Common, folder: Folder, ending: Ending) -> dict[str, Any]:
@@ -316,6 +324,11 @@ def _work(command: str, given: _Common, folder: Folder, ending: Ending) -> dict[
         crew = Crew(given.workers or len(os.sched_getaffinity(0)), given.executor)
         tally = run(job, work, items, ledger, crew, pace)
         notes = notes_on(file, given.scenario, given.assume)
+        if job.published.left_out:
+            names = ", ".join(job.published.left_out)
+            notes.append(
+                f"warning: no table used tells {names}: drawn at random, and left out when records are compared"
+            )
         if job.area_level is None and given.level is None:
             notes.append(
                 f"note: no tables of an area around are there: every {given.scenario.geography.place} is solved alone"
@@ -348,14 +361,16 @@ def _warnings(tally: Tally, scenario: Scenario) -> list[str]:
     if outside := tally.counts["starts_outside"]:
         places = geography.told({geography.place: outside})
         notes.append(
-            f"warning: in {places} the records given (--from) do not fit the limits of the area around; solvar is "
-            "measured from outside there, so fewer are called certain than could be"
+            f"warning: in {places} the records given (--from) do not fit the limits of the area around; "
+            "there, records that do were rebuilt to start from"
         )
     return notes
 
 
 def _refuse_without_area(given: _Common, area_level: str | None) -> None:
     scope = given.options["scope"]
+    if given.options["tighten"] and area_level is None:
+        raise InputError("--tighten needs the tables of an area around (tract), which are not there or not used")
     if given.options["finest"] and area_level is None:
         raise InputError(
             "--schema exact-age needs the tables of an area around (tract), which are not there or not used"
@@ -377,10 +392,11 @@ def _rebuilt(folder: Folder, given: _Common, job: Job, tally: Tally) -> tuple[di
     counts, geography = tally.counts, given.scenario.geography
     places = geography.told({geography.place: counts["places"], geography.unit: tally.units - len(tally.refused)})
     said = {"records": counts["records"], "places": counts["places"], "recounted": counts["places"]}
-    line = (
-        f"{counts['records']:,} records in {places}; counted again, they give every published number -> {folder.path}"
-    )
-    return said, [line], []
+    found = f"{counts['records']:,} records in {places}; counted again, they give every"
+    if not tally.refused:
+        return said, [f"{found} published number -> {folder.path}"], []
+    left = geography.told({geography.unit: len(tally.refused)})
+    return said, [f"{found} number published of these; {left} left out -> {folder.path}"], []
 
 
 def _varied(folder: Folder, given: _Common, job: Job, tally: Tally) -> tuple[dict[str, Any], list[str], list[str]]:
@@ -390,4 +406,4 @@ def _varied(folder: Folder, given: _Common, job: Job, tally: Tally) -> tuple[dic
     defined = None
     if given.uniques is not None:
         defined = uniques(given.uniques, job.published, given.scenario, folder.ledger.folder)
-    return summarise(folder.path, given.scenario, tally, defined)
+    return summarise(folder.path, job, tally, defined)

@@ -48,14 +48,16 @@ class Folder:
             if self.path.is_dir() and path.absolute().parent.samefile(self.path):
                 raise InputError(f"{path} is an input of this command ({role}); name another folder to write into")
         self._refuse_foreign_ledger()
+        running = _peeked(self.path / LEDGER)
         if overwrite:
+            if running is None and not (self.path / MANIFEST).is_file():
+                self._refuse_foreign_files()
             return None
         told = read_manifest(self.path)
-        running = _peeked(self.path / LEDGER)
         if told is not None:
             if told.get("key") != key:
                 raise InputError(
-                    f"{self.path} holds the result of another run (other input, parameters, seed or version); "
+                    f"{self.path} holds the result of another run ({self.manifest.differs(told)}); "
                     "name another folder or add --overwrite"
                 )
             whole = all(
@@ -72,10 +74,14 @@ class Folder:
                 f"{self.path} holds an unfinished run of something else ({running.finished:,} units kept); "
                 "run that to its end, name another folder, or add --overwrite"
             )
-        foreign = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
-        if running is None and [name for name in foreign if name != LEDGER and not _HALF.fullmatch(name)]:
-            raise InputError(f"{self.path} is not empty and holds no run of ours; name another folder")
+        if running is None:
+            self._refuse_foreign_files()
         return None
+
+    def _refuse_foreign_files(self) -> None:
+        foreign = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
+        if [name for name in foreign if name != LEDGER and not _HALF.fullmatch(name)]:
+            raise InputError(f"{self.path} is not empty and holds no run of ours; name another folder")
 
     def _refuse_foreign_ledger(self) -> None:
         folder = self.path / LEDGER
@@ -114,6 +120,11 @@ class Folder:
             if {"key", "command", "format_version"} <= set(told):
                 for name in told.get("outputs", {}):
                     (self.path / Path(name).name).unlink(missing_ok=True)
+
+    def remove(self, outputs: list[str]) -> None:
+        """Take back what was written of a result that did not become whole."""
+        for name in outputs:
+            (self.path / name).unlink(missing_ok=True)
 
     def write(self, counts: Mapping[str, Any], outputs: list[str], *, cpu: float, complete: bool) -> None:
         """The last word: what the data files are, what they were made from, and the seconds of all workers."""
@@ -172,7 +183,7 @@ def state_of(path: Path) -> tuple[dict[str, Any], list[str]]:
         raise InputError(f"{path}: there is no such folder")
     told, running = read_manifest(path), peek(path / LEDGER)
     if told is None and running is None:
-        raise InputError(f"{path} holds no run of ours; expected the --out folder of reconstruct or vary")
+        raise InputError(f"{path} holds no run of ours; expected the --out folder of a command")
     if told is not None and (running is None or told.get("complete")):
         counts = told.get("counts", {})
         said = {
@@ -184,7 +195,8 @@ def state_of(path: Path) -> tuple[dict[str, Any], list[str]]:
             "wall_seconds": told.get("wall_seconds"),
         }
         refused = f", {said['refused']:,} of them refused" if said["refused"] else ""
-        return said, [f"{said['command']}: done, {said['units']:,} units{refused}, in {said['wall_seconds']} s"]
+        done = f", {said['units']:,} units" if said["units"] is not None else ""
+        return said, [f"{said['command']}: done{done}{refused}; its last run took {said['wall_seconds']} s"]
     if running is None:
         raise InputError(f"{path} changed while it was looked at; ask again")
     about = running.about
@@ -201,7 +213,7 @@ def state_of(path: Path) -> tuple[dict[str, Any], list[str]]:
         "resumed": about.get("resumed", 0),
         "seconds_since_last": last,
     }
-    again = f", gone on with {said['resumed']} times" if said["resumed"] else ""
+    again = {0: "", 1: ", resumed once"}.get(said["resumed"], f", resumed {said['resumed']} times")
     lines = [
         f"{said['command']}: {state}, {running.finished:,}{f' of {units:,}' if units else ''} units done",
         f"    started {started}{again}" + (f", last unit {last:,} s ago" if last is not None else ""),

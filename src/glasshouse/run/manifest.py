@@ -44,6 +44,20 @@ class Manifest:
         }
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
+    def differs(self, told: Mapping[str, Any]) -> str:
+        """What another run, by its manifest, had otherwise: for the complaint that it is another one."""
+        found = [] if told.get("command") == self.command else [f"command {told.get('command')}"]
+        theirs = told.get("parameters", {})
+        for name, value in self.parameters.items():
+            if theirs.get(name) != value:
+                found.append(f"{name} {theirs.get(name)}, now {value}")
+        hashes = {role: entry.get("sha256") for role, entry in told.get("inputs", {}).items()}
+        found += [f"another {role}" for role, value in self.hashes.items() if hashes.get(role) != value]
+        found += [f"with {role}" for role in hashes if role not in self.hashes]
+        if told.get("code") != code_hash():
+            found.append("another version of glasshouse")
+        return "; ".join(found) or "otherwise made"
+
     def done(self, out: Path, *, overwrite: bool) -> bool:
         """Is the result there already? Refuses to replace a result of something else unless told to."""
         beside = manifest_path(out)

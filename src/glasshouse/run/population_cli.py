@@ -57,7 +57,7 @@ def synthesize(
     """Make a synthetic county with a known truth, and the files around it."""
     from glasshouse.population.attackers import quality
     from glasshouse.population.county import County
-    from glasshouse.population.preset import load_preset
+    from glasshouse.population.preset import known_presets, load_preset
     from glasshouse.protect.swap import Rates
     from glasshouse.run.datasheet import datasheet
     from glasshouse.run.folder import Folder
@@ -81,7 +81,7 @@ def synthesize(
         "alpha": alpha,
         "subsidised": subsidised,
     }
-    inputs = {"preset": Path(preset)} if Path(preset).is_file() else {}
+    inputs = {} if preset in known_presets() else {"preset": Path(preset)}
     manifest = Manifest("synthesize", parameters, inputs)
     with ExitStack() as stack:
         where = out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="glasshouse-")))
@@ -93,10 +93,14 @@ def synthesize(
             about = {"command": "synthesize", "parameters": parameters}
             with folder.working(about, overwrite=overwrite) as ledger, progress("synthesize", shown=not quiet) as watch:
                 folder.make_room()
-                counts = make(county, choices, folder.path, watch)
-                datasheet(folder.path, chosen, parameters, counts)
                 outputs = [*(f"{name}.parquet" for name in FILES), "datasheet.md"]
-                folder.write(counts, outputs, cpu=0.0, complete=True)
+                try:
+                    counts = make(county, choices, folder.path, watch)
+                    datasheet(folder.path, chosen, parameters, counts)
+                    folder.write(counts, outputs, cpu=0.0, complete=True)
+                except BaseException:
+                    folder.remove(outputs)
+                    raise
             ledger.forget()
     said = {
         "command": "synthesize",

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from glasshouse.attack.published import NothingFits, Published, Unit
+from glasshouse.attack.published import NothingFits, Published, Unit, untold
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.output import RowWriter, row_writer
 from glasshouse.files.tables import TableFile
@@ -116,12 +116,9 @@ def _explained(job: Job, item: Item, refused: NothingFits) -> dict[str, Any]:
         return {"reason": str(refused), "cells": []}
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    cells = [
-        {"geoid": f.geoid, "variable": c.variable, "lower": c.lower, "upper": c.upper}
-        for f in findings
-        for c in f.cells
-    ]
-    return {"reason": f"{first.level} {first.geoid}: {first.statement}{more}", "cells": cells}
+    cells = [{"geoid": finding.geoid, **asdict(cell)} for finding in findings for cell in finding.cells]
+    where = "" if first.geoid == item.code else f"{first.level} {first.geoid}: "
+    return {"reason": _without_numbers(item.unit) or f"{where}{first.statement}{more}", "cells": cells}
 
 
 def _without_numbers(unit: Unit) -> str | None:
@@ -242,15 +239,11 @@ def publication(file: TableFile, release: Release, level: str | None) -> tuple[P
         )
     inner = release.levels[geography.place].variables
     around = release.levels[area].variables if area else ()
+    tables, areas = _tables(scenario, inner), _tables(scenario, around)
+    left_out = untold(scenario.schema, (*tables, *areas))
     published = Published(
-        scenario.schema,
-        _tables(scenario, inner),
-        inner,
-        _tables(scenario, around),
-        around,
-        scenario.bins,
-        scenario.unique_on,
-    )
+        scenario.schema, tables, inner, areas, around, scenario.bins, scenario.unique_on, left_out
+    )  # fmt: skip
     return published, area
 
 

@@ -66,17 +66,20 @@ def synthesize(county: County, choices: Choices, folder: Path, watch: Callable[[
     with ExitStack() as stack:
         files = {name: stack.enter_context(row_writer(folder / f"{name}.parquet")) for name in FILES}
         done = 0
+        sample: list[pl.DataFrame] = []
         for number in range(county.places.tracts):
             tract = county.tract(number)
             mine = slice(done, done + int((tract.people.unit_kind == HOUSEHOLD).sum()))
             done = mine.stop
             frames = _frames(county, choices, tract, codes, swapped.block[mine], housed, mine)
+            sample.append(frames.pop("sample"))
             for name, frame in frames.items():
                 files[name].write(frame)
             counts["records"] += frames["cef"].height
             counts["data_defined"] += int(frames["cef"]["data_defined"].sum())
             counts["commercial_records"] += frames["commercial"].height
             watch(0.3 + 0.7 * (number + 1) / county.places.tracts)
+        files["sample"].write(_shuffled(pl.concat(sample), county))
         files["housing"].write(subsidy.statistics(homes.subsidisable, housed, county.places.codes))
         files["blocks"].write(_blocks(county, homes))
     return counts
@@ -167,7 +170,7 @@ def _frames(
     hdf = pl.DataFrame([unit_id.gather(unit).alias("household_id"), codes.gather(moved[unit]).alias("block"), *persons])
     homes = _household_frame(tract, codes, block, moved, unit_id, housed, mine)
     truth = perfect(people, identities, tract.first_block)
-    stranger = county.persons + tract.first_person
+    stranger = county.persons + 4 * tract.first_person + 1000 * tract.number  # numbers that nobody has
     bought = commercial(truth, county.places, choices.grade, stranger, county.lists(tract.number))
     return {
         "cef": cef,
@@ -215,7 +218,7 @@ def _household_frame(
             *(pl.Series(name, homes.columns[name][at].astype(np.int16)) for name in COLUMNS),
             pl.Series("persons", homes.persons[at].astype(np.int16)),
             pl.Series("children", homes.children[at].astype(np.int16)),
-            pl.Series("property_id", place[at]).replace(-1, None).alias("property_id"),
+            subsidy.property_ids(place[at]),
             pl.Series("bedrooms", rooms[at].astype(np.int16)),
             pl.Series("violation", broken[at].astype(np.int16)),
         ]
@@ -238,8 +241,7 @@ def _sample(county: County, tract: Tract, order: Ints, persons: list[pl.Series])
     people, homes = tract.people, tract.homes
     rng = county.sampling(tract.number)
     chosen = (people.unit_kind == HOUSEHOLD) & (rng.random(len(people.unit_block)) < SAMPLED)
-    serial = np.zeros(len(chosen), np.int64)
-    serial[chosen] = tract.number * 10**5 + rng.permutation(int(chosen.sum()))
+    serial = tract.number * 10**5 + np.arange(len(chosen))
     unit = people.unit[order]
     frame = pl.DataFrame(
         [
@@ -250,7 +252,16 @@ def _sample(county: County, tract: Tract, order: Ints, persons: list[pl.Series])
             *(pl.Series(name, homes.columns[name][unit].astype(np.int16)) for name in COLUMNS if name != "VACS"),
         ]
     )
-    return frame.filter(pl.Series(chosen[unit])).sort("household", maintain_order=True)
+    return frame.filter(pl.Series(chosen[unit]))
+
+
+def _shuffled(sample: pl.DataFrame, county: County) -> pl.DataFrame:
+    """Households in an order, and with numbers, that tell nothing of where they are."""
+    serials = sample["household"].unique().sort()
+    mixed = county.sampling(county.places.tracts).permutation(len(serials)) + 1
+    number = pl.DataFrame({"household": serials, "number": mixed})
+    joined = sample.join(number, on="household", how="left", maintain_order="left").with_columns(household="number")
+    return joined.drop("number").sort("household", maintain_order=True)
 
 
 def _blocks(county: County, homes: _Homes) -> pl.DataFrame:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from glasshouse.attack.published import Published, recounted
-from glasshouse.attack.reconstruct import solution
-from glasshouse.attack.vary import Far, vary
+from glasshouse.attack.vary import Far, admitted, vary
 from glasshouse.errors import InputError
 from glasshouse.files.records import level_matrix, open_records
 from glasshouse.files.regroup import by_key, regroup
@@ -40,7 +40,7 @@ def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
 
 def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
     """One unit: of each place, and of the unit, how far other records that fit can be and how many are certain."""
-    place, codes = _start(job, item)
+    place, codes, given = _start(job, item)
     varied = vary(
         job.published,
         item.unit,
@@ -57,7 +57,7 @@ def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
             *place_columns(item.unit.counts.places, item.code, geography),
             *_far(far),
             pl.Series("unique", varied.unique),
-            pl.Series("start_fits", varied.start_fits),
+            pl.Series("start_fits", given),
         ]
     )
     codes_of_areas = (item.code,) if item.unit.areas is None else item.unit.areas.places
@@ -74,7 +74,7 @@ def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
         "zero": int(((far.most == 0) & populated).sum()),
         "records": int(far.population.sum()),
         "certain": int(far.certain.sum()),
-        "starts_outside": int((~varied.start_fits).sum()),
+        "starts_outside": int((~given).sum()),
     }
     return {"places": places, "areas": areas}, {"counts": counts, "clock": clock}
 
@@ -90,10 +90,11 @@ def starts(
         yield from by_key(group, "unit")
 
 
-def uniques(path: Path, published: Published, scenario: Scenario, near: Path) -> pl.DataFrame:
+def uniques(path: Path, published: Published, scenario: Scenario, near: Path) -> tuple[pl.DataFrame, bool]:
     """Of each place, how many data-defined records of a file are unique in it, as the paper's Table S5 counts them.
 
-    A record is unique if no other of its place, data-defined or not, shares what makes a record unique.
+    A record is unique if no other of its place, data-defined or not, shares what makes a record unique. Also how many
+    records each place has, and whether the file says who is data-defined; if not, all records count.
     """
     flag = "data_defined" if "data_defined" in open_records(path, scenario).source.columns else None
     found = []
@@ -102,9 +103,13 @@ def uniques(path: Path, published: Published, scenario: Scenario, near: Path) ->
         keys = [pl.Series(column, published.groups(column, codes)) for column in published.unique_on]
         counted = frame["data_defined"] == 1 if flag else pl.repeat(True, frame.height, eager=True)
         rows = pl.DataFrame([frame["geoid"], *keys, counted.alias("counted")])
-        alone = rows.filter(pl.struct("geoid", *published.unique_on).is_unique() & pl.col("counted"))
-        found.append(alone.group_by("geoid").len("unique"))
-    return pl.concat(found).with_columns(pl.col("unique").cast(pl.Int64))
+        alone = pl.struct("geoid", *published.unique_on).is_unique() & pl.col("counted")
+        found.append(
+            rows.with_columns(alone.alias("alone"))
+            .group_by("geoid")
+            .agg(pl.len().alias("records"), pl.col("alone").sum().alias("unique"))
+        )
+    return pl.concat(found).with_columns(pl.col("records", "unique").cast(pl.Int64)), flag is not None
 
 
 def with_starts(items: Iterator[Item], given: Iterator[tuple[str, pl.DataFrame]], scenario: Scenario) -> Iterator[Item]:
@@ -124,15 +129,20 @@ def with_starts(items: Iterator[Item], given: Iterator[tuple[str, pl.DataFrame]]
         yield replace(item, start=start if known.height == frame.height else nobody)
 
 
-def _start(job: Job, item: Item) -> tuple[Index, Codes]:
-    """The records to start from: those given, if they fit the places' own numbers, or those that are rebuilt."""
+def _start(job: Job, item: Item) -> tuple[Index, Codes, NDArray[np.bool_]]:
+    """The records to start from, and the places that start from those given.
+
+    Given records must fit the places' own numbers. Where they break the limits of the area around, no solution is there
+    to measure from, and the records that are rebuilt take their place.
+    """
     if item.start is None:
         rebuilt = start_of(job, item)
-        return rebuilt.place, rebuilt.codes
+        return rebuilt.place, rebuilt.codes, np.ones(len(item.unit.counts.places), np.bool_)
     place, codes = item.start
     fits, areas = recounted(job.published, item.unit, place, codes)
-    if not fits.all() or not areas.all():  # they need not fit the area, but something must
-        solution(job.published, item.unit, job.generator(item.code, "vary"), job.ladder)
+    if fits.all() and areas.all():
+        return place, codes, fits
+    rebuilt = start_of(job, item)  # refused here if nothing fits at all
     if not fits.all():
         bad = item.unit.counts.places[int(np.argmin(fits))]
         level = job.scenario.geography.place
@@ -140,7 +150,15 @@ def _start(job: Job, item: Item) -> tuple[Index, Codes]:
             f"the records given do not count up to the numbers of {int((~fits).sum()):,} {plural(level)}, first {bad}; "
             "were they rebuilt from other tables?"
         )
-    return place, codes
+    inside = admitted(
+        job.published, item.unit, place, codes, finest=job.options["finest"], tighten=job.options["tighten"]
+    )
+    if job.options["jointly"]:
+        inside &= areas[item.unit.of]  # an area is measured as a whole
+    kept, other = inside[place], ~inside[rebuilt.place]
+    both = np.concatenate([place[kept], rebuilt.place[other]])
+    order = np.argsort(both, kind="stable")
+    return both[order], np.concatenate([codes[kept], rebuilt.codes[other]])[order], inside
 
 
 def _far(far: Far) -> list[pl.Series]:

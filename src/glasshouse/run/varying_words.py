@@ -13,67 +13,99 @@ from glasshouse.files.output import private_file
 from glasshouse.geography import plural
 from glasshouse.report.charts import write
 from glasshouse.report.variability import picture
-from glasshouse.run.study import Tally
+from glasshouse.run.study import Job, Tally
 from glasshouse.scenario import Scenario
 
 SUMMARY, PICTURE = "summary.json", "solvar-by-size.svg"
 
 
 def summarise(
-    folder: Path, scenario: Scenario, tally: Tally, defined: pl.DataFrame | None
+    folder: Path, job: Job, tally: Tally, counted: tuple[pl.DataFrame, bool] | None
 ) -> tuple[dict[str, Any], list[str], list[str]]:
     """The summary for scripts, in words, and the further files that were written.
 
-    `defined` has the uniques of each place as Table S5 counts them; without, all records of the start are counted.
+    `counted` has the uniques of each place as Table S5 counts them; without, all records of the start are counted.
     """
-    geography = scenario.geography
+    scenario, geography = job.scenario, job.scenario.geography
     places = pl.read_parquet(folder / "places.parquet").rename({geography.place: "block", geography.unit: "tract"})
     areas = pl.read_parquet(folder / "areas.parquet")
-    if defined is not None:
-        counted = places.select("block").join(
-            defined, left_on="block", right_on="geoid", how="left", maintain_order="left"
-        )
-        places = places.with_columns(counted["unique"].fill_null(0))
+    left_out = _left_out(tally, scenario)
     if places.filter(pl.col("population") > 0).is_empty():
-        return {"headline": None}, [f"no {geography.place} has any records -> {folder}"], []
-    told = {
+        what = f"every {geography.unit} was left out" if tally.refused else f"no {geography.place} has any records"
+        return {"headline": None}, [f"{what} -> {folder}"], []
+    places, among = _with_uniques(places, counted)
+    told: dict[str, Any] = {
         "headline": headline(places),
         "by_size": by_size(places).to_dicts(),
         "quantiles": quantiles(places).to_dicts(),
+        "unique_among": among,
     }
-    zero = areas.filter((pl.col("distance_upper") == 0) & (pl.col("population") > 0)).height
-    told["areas"] = {"level": areas.columns[0], "areas": areas.height, "proved_unique": zero}
-    told["unique_among"] = "all records of the start" if defined is None else "data-defined records of the file given"
+    inhabited = areas.filter(pl.col("population") > 0)
+    known = inhabited.filter((pl.col("distance_upper") == 0) & (pl.col("proof") != "undecided")).height
+    told["areas"] = {
+        "level": areas.columns[0],
+        "areas": inhabited.height,
+        "proved_unique": known,
+        "undecided": inhabited.filter(pl.col("proof") == "undecided").height,
+    }
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(told, indent=2) + "\n").encode())
     write(picture(places), folder / PICTURE)
-    return (
-        {**told, "starts_outside": tally.counts["starts_outside"]},
-        _lines(told, scenario, folder),
-        [SUMMARY, PICTURE],
+    said = {**told, "starts_outside": tally.counts["starts_outside"], "not_compared": list(job.published.left_out)}
+    return said, [*_lines(told, job, counted is not None), *left_out, f"-> {folder}"], [SUMMARY, PICTURE]
+
+
+def _with_uniques(places: pl.DataFrame, counted: tuple[pl.DataFrame, bool] | None) -> tuple[pl.DataFrame, str]:
+    """The places with uniques counted in a file of records, if one is given and it is the records of these tables."""
+    if counted is None:
+        return places, "all records of the start"
+    found, flagged = counted
+    joined = places.select("block", "population").join(
+        found, left_on="block", right_on="geoid", how="left", maintain_order="left"
     )
+    wrong = joined.filter(pl.col("records").fill_null(0) != pl.col("population"))
+    if wrong.height:
+        block, tables, records = wrong.select("block", "population", pl.col("records").fill_null(0)).row(0)
+        return places, (
+            f"all records of the start; those of --uniques are not behind these tables: {records:,} of {block}, "
+            f"where the tables have {tables:,}"
+        )
+    who = "data-defined records of the file given" if flagged else "all records of the file given"
+    return places.with_columns(joined["unique"].fill_null(0)), who
 
 
-def _lines(told: dict[str, Any], scenario: Scenario, folder: Path) -> list[str]:
-    head, areas, blocks = told["headline"], told["areas"], plural(scenario.geography.place)
-    known = f"{plural(areas['level'])} known"
-    sizes = [row for row in told["by_size"] if row["blocks"]]
+def _left_out(tally: Tally, scenario: Scenario) -> list[str]:
+    if not tally.refused:
+        return []
+    return [f"    left out                   {scenario.geography.told({scenario.geography.unit: len(tally.refused)})}"]
+
+
+def _lines(told: dict[str, Any], job: Job, with_uniques: bool) -> list[str]:
+    head, areas, blocks = told["headline"], told["areas"], plural(job.scenario.geography.place)
+    level = plural(areas["level"])
+    undecided = f"{head['undecided']:,} {blocks}"
+    if job.options["jointly"]:
+        undecided += f", {areas['undecided']:,} {level}"
+    untold = f", compared without {', '.join(job.published.left_out)}" if job.published.left_out else ""
     lines = [
-        f"{head['population']:,} records in {head['blocks']:,} {blocks}",
-        f"    known for certain          {head['zero_solvar_share']:7.2%} of {blocks}, with "
+        f"{head['population']:,} records in {head['blocks']:,} {blocks}{untold}",
+        f"    certain                   {_span(head['share_certain'], head['share_certain_upper'])} of all records",
+        f"    {blocks + ' with one solution':<26}{head['zero_solvar_share']:7.2%} of {blocks}, "
         f"{head['zero_solvar_population_share']:.2%} of all records",
-        f"    certain in any {scenario.geography.place:<12}{head['share_certain']:7.2%} of all records",
-        f"    could differ (solvar)      {_span(head['solvar_mean'], head['solvar_mean_upper'])} of all records",
-        f"    any two solutions differ   at most {head['most_between_any_two']:.2%}",
-        f"    {known:<27}{areas['proved_unique']:,} of {areas['areas']:,}",
-        f"    undecided                  {head['undecided']:,} {blocks}",
-        "",
-        f"    {'persons':<9}{blocks:>11}{'known for certain':>27}{'certain records':>18}",
+        f"    could differ (solvar)     {_span(head['solvar_mean'], head['solvar_mean_upper'])} of all records",
+        f"    two solutions differ in   at most {head['most_between_any_two']:.2%} of all records",
+        f"    {level + ' with one solution':<26}{areas['proved_unique']:,} of {areas['areas']:,}",
+        f"    undecided                 {undecided}",
     ]
-    for row in sizes:
-        share = f"{row['zero_share']:.1%} ({row['zero_share_low']:.1%}-{row['zero_share_high']:.1%})"
-        lines.append(f"    {row['band']:<9}{row['blocks']:>11,}{share:>27}{row['certain_share']:>18.1%}")
-    return [*lines, f"-> {folder}"]
+    if with_uniques:
+        unique = next(row["unique_share"] for row in told["by_size"] if row["band"] == "all")
+        lines.append(f"    unique                    {unique:7.2%} of all records ({told['unique_among']})")
+    lines += ["", f"    {'persons':<9}{blocks:>11}{'with one solution':>20}{'certain records':>18}"]
+    for row in told["by_size"]:
+        if row["blocks"]:
+            shares = f"{row['zero_share']:>20.1%}{row['certain_share']:>18.1%}"
+            lines.append(f"    {row['band']:<9}{row['blocks']:>11,}{shares}")
+    return lines
 
 
 def _span(low: float, high: float) -> str:
