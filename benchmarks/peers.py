@@ -1,4 +1,4 @@
-"""What are we compared with? The published formulations, as written, on HiGHS through arrays and one thread.
+"""What are we compared with? The published formulations, as written, through arrays and on one thread.
 
 - `record_binary`: equations (3) and (6) of Abowd et al.: a binary for every potential record of a block. A type of
   record (sex, age, race, Hispanic) has as many of them as P12 counts persons of its sex and age bin.
@@ -12,13 +12,14 @@ the 38 age bins (`exact=False`) that is the kindest form of the peer.
 
 Each peer takes a time cap and gives `Answer(seconds, outcome, objective)`. Building the arrays is not timed; passing
 them to the solver and solving is. A timeout counts at the cap. Every solution is checked in integers against all that
-was published: `solved` means that it reproduces each count, `wrong` that the solver's tolerances let it miss one.
+was published: `solved` means that it reproduces each count, `wrong` that the solver's tolerances let it miss one. The
+solver is `highs` unless another is given; one with a limited licence may call a model `too large`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 INFINITY = float("inf")
+GAP = 0.99  # objectives are whole: less than 1 from the best is the best
 DETAILED = tuple(f"P12{letter}" for letter in "ABCDEFG")  # together they count what P12 counts
 
 
@@ -42,7 +44,7 @@ class Answer(NamedTuple):
     """What a peer needed and found; the objective is the L1 distance, or None where there is none."""
 
     seconds: float
-    outcome: str  # solved, timeout, infeasible, wrong
+    outcome: str  # solved, timeout, infeasible, wrong, too large
     objective: int | None
 
 
@@ -138,13 +140,14 @@ class Model:
         return cls(cost, upper, *limits, starts, index, matrix.data.astype(np.float64))
 
 
-def solve(model: Model, cap: float) -> tuple[float, str, Ints]:
+Solver = Callable[[Model, float], tuple[float, str, Floats]]  # model and cap to seconds, outcome and values
+
+
+def highs(model: Model, cap: float) -> tuple[float, str, Floats]:
     """Seconds from arrays to answer, the outcome, and the values if there are any."""
     columns, rows = len(model.cost), len(model.row_lower)
-    if columns == 0:  # an empty block; solvers differ in what they call this
-        return 0.0, "solved" if not (model.row_lower > 0).any() else "infeasible", np.zeros(0, np.int64)
     solver = highspy.Highs()
-    for name, setting in (("output_flag", False), ("threads", 1), ("time_limit", cap), ("mip_abs_gap", 0.99)):
+    for name, setting in (("output_flag", False), ("threads", 1), ("time_limit", cap), ("mip_abs_gap", GAP)):
         solver.setOptionValue(name, setting)
     lower, whole = np.zeros(columns), np.ones(columns, np.int32)
     by_column, minimise = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize)
@@ -159,12 +162,20 @@ def solve(model: Model, cap: float) -> tuple[float, str, Ints]:
     values = np.array(solver.getSolution().col_value)
     seconds = time.perf_counter() - start
     if status == highspy.HighsModelStatus.kOptimal:
-        return seconds, "solved", np.rint(values).astype(np.int64)
+        return seconds, "solved", values
     if status == highspy.HighsModelStatus.kInfeasible:
-        return seconds, "infeasible", np.zeros(0, np.int64)
+        return seconds, "infeasible", np.zeros(0)
     if status == highspy.HighsModelStatus.kTimeLimit:
-        return cap, "timeout", np.zeros(0, np.int64)
+        return cap, "timeout", np.zeros(0)
     raise RuntimeError(f"HiGHS stopped with {solver.modelStatusToString(status)}")
+
+
+def solve(model: Model, cap: float, by: Solver = highs) -> tuple[float, str, Ints]:
+    """What a solver says, its values made whole; an empty model is never put to one."""
+    if len(model.cost) == 0:  # an empty block; solvers differ in what they call this
+        return 0.0, "solved" if not (model.row_lower > 0).any() else "infeasible", np.zeros(0, np.int64)
+    seconds, outcome, values = by(model, cap)
+    return seconds, outcome, np.rint(values).astype(np.int64)
 
 
 def record_model(
@@ -197,11 +208,11 @@ def record_model(
     return Model.of(np.zeros(len(kind)), np.ones(len(kind)), (limit, limit), entries), where, kind
 
 
-def record_binary(blocks: Published, row: Ints, *, eliminate: bool, cap: float) -> Answer:
+def record_binary(blocks: Published, row: Ints, *, eliminate: bool, cap: float, by: Solver = highs) -> Answer:
     """Some records of one block that reproduce its tables (equation 6)."""
     wanted = row[blocks.kept]
     model, _, kind = record_model(blocks, wanted[None], eliminate=eliminate)
-    seconds, outcome, values = solve(model, cap)
+    seconds, outcome, values = solve(model, cap, by)
     if outcome == "solved":
         found = np.bincount(np.repeat(kind, values), minlength=len(blocks.types))
         outcome = outcome if blocks.reproduces(found, wanted) else "wrong"
@@ -257,13 +268,13 @@ def farthest_model(blocks: Published, wanted: Ints, start: Ints) -> tuple[Model,
     return Model.of(cost, upper, (least, most), (row, column, value)), kind, weight
 
 
-def histogram_farthest(blocks: Published, row: Ints, start: Ints, *, cap: float) -> Answer:
+def histogram_farthest(blocks: Published, row: Ints, start: Ints, *, cap: float, by: Solver = highs) -> Answer:
     """How far (L1) a histogram with the same tables can lie from the start; `start` as `Published.histogram` has it."""
     wanted = row[blocks.kept]
     if not blocks.reproduces(start, wanted):
         raise ValueError("the start does not reproduce the tables")
     model, kind, weight = farthest_model(blocks, wanted, start)
-    seconds, outcome, values = solve(model, cap)
+    seconds, outcome, values = solve(model, cap, by)
     if outcome != "solved":
         return Answer(seconds, outcome, None)
     found = np.zeros(len(start), np.int64)

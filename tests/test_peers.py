@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import __main__ as bench
+from benchmarks import gurobi
 from benchmarks.blocks import block_sizes, synthetic, tract
 from benchmarks.peers import (
     Ints,
+    Model,
     Published,
+    farthest_model,
+    highs,
     histogram_farthest,
     record_binary,
     record_model,
@@ -196,6 +202,69 @@ def test_a_partial_release_is_modelled_with_what_it_has(data: Path) -> None:
         assert published.slots(row[published.kept]).max() <= persons[place]
         for eliminate in (True, False):
             assert record_binary(published, row, eliminate=eliminate, cap=20).outcome == "solved"
+
+
+needs_gurobi = pytest.mark.skipif(
+    not gurobi.available(), reason="gurobipy is not installed, or has no valid licence; it is no dependency"
+)
+
+
+@needs_gurobi
+def test_gurobi_finds_what_highs_finds(exact: Published, binned: Published) -> None:
+    for records, row in blocks_of([1, 3, 8, 15, 30], "diverse", 5):
+        start = binned.histogram(records.codes)
+        one, other = (histogram_farthest(binned, row, start, cap=20, by=by) for by in (highs, gurobi.solve))
+        assert one.outcome == other.outcome == "solved" and one.objective == other.objective
+        assert 0 < other.seconds < 20
+        model, _, kind = record_model(binned, row[None], eliminate=True)
+        _, outcome, values = solve(model, 20, gurobi.solve)
+        assert outcome == "solved"
+        _, counts = one_block(binned.types[np.repeat(kind, values)].tolist())
+        assert (counts == row).all()
+        assert record_binary(exact, row, eliminate=True, cap=20, by=gurobi.solve).outcome == "solved"
+
+
+@needs_gurobi
+def test_gurobi_knows_what_does_not_fit_and_when_to_stop(binned: Published) -> None:
+    _, row = one_block([(0, 30, WHITE, 0), (1, 30, BLACK, 0)])
+    row = row.copy()
+    row[CELLS.index("P0010001")] = 3
+    assert record_binary(binned, row, eliminate=True, cap=20, by=gurobi.solve).outcome == "infeasible"
+    records = synthetic(np.array([60]), "diverse", 6)
+    row = tabulate(records, BLOCK, "block").lower[0]
+    model, *_ = farthest_model(binned, row, binned.histogram(records.codes))
+    assert max(len(model.cost), len(model.row_lower)) <= gurobi.MOST
+    seconds, outcome, values = gurobi.solve(model, 1e-9)
+    assert (seconds, outcome, len(values)) == (1e-9, "timeout", 0)
+
+
+@needs_gurobi
+def test_gurobi_is_not_given_more_than_its_licence_allows() -> None:
+    def sums(count: int) -> Model:
+        """So many numbers, each at most 1, that add up to 7."""
+        limit, entries = np.array([7.0]), (np.zeros(count, np.int64), np.arange(count), np.ones(count))
+        return Model.of(np.zeros(count), np.ones(count), (limit, limit), entries)
+
+    _, outcome, values = solve(sums(gurobi.MOST), 20, gurobi.solve)
+    assert outcome == "solved" and values.sum() == 7
+    assert solve(sums(gurobi.MOST + 1), 20, gurobi.solve)[:2] == (0.0, "too large")
+    two_sided = replace(sums(3), row_upper=np.array([9.0]))
+    with pytest.raises(ValueError, match="two different limits"):
+        gurobi.solve(two_sided, 20)
+
+
+def test_without_gurobi_its_benchmarks_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "latest.json"
+    results.write_text('[{"name": "farthest-vs-gurobi", "ratio": 1}]')
+    monkeypatch.setattr(bench, "RESULTS", results)
+    monkeypatch.setattr(gurobi, "find_spec", lambda name: None)
+    assert bench.main(["farthest-vs-gurobi", "feasible-vs-gurobi"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["farthest-vs-gurobi", "feasible-vs-gurobi"]
+    assert all("gurobipy is not installed" in line for line in lines)
+    assert results.read_text() == '[{"name": "farthest-vs-gurobi", "ratio": 1}]'
 
 
 def test_made_up_blocks_are_the_same_every_time() -> None:

@@ -29,7 +29,10 @@ LINES = (*range(8), 10, 12, 16, 24, 32, 64, 256, 4096)  # lines to begin with, b
 
 @dataclass(frozen=True)
 class Nearest:
-    """The histogram (by cell) nearest to the counts: its numbers, and `floor <= least error <= error`."""
+    """The histogram (by cell) nearest to the counts: its numbers, and `floor <= least error <= error`.
+
+    An error of UNLIMITED means that no histogram was found; x is then empty.
+    """
 
     outcome: Outcome
     x: Count
@@ -46,37 +49,33 @@ def nearest(
     *,
     power: int = 2,
     hard: NDArray[np.bool_] | None = None,
+    between: tuple[Count, Count] | None = None,
     ladder: Ladder = CLIMB,
 ) -> Nearest:
     """Minimise the sum of weights times |error| (power 1) or error squared (power 2) over all histograms.
 
-    `noisy` and `weights` are by variable of `compiled.own`; `hard` are numbers that must be met exactly. Weights are
-    whole numbers: scale them first.
+    `noisy` and `weights` are by variable of `compiled.own`; `hard` are numbers that must be met exactly, and `between`
+    has a lower and an upper limit for every number, whatever its noisy count (UNLIMITED is none). Weights are whole
+    numbers: scale them first. Several places at once are one place with an attribute more.
     """
     rows = compiled.own
-    if power not in (1, 2):
-        raise InputError(f"the error can be absolute (1) or squared (2); found power {power}")
-    if len(noisy) != len(rows.variables) or len(weights) != len(rows.variables):
-        raise InputError(
-            f"there are {len(rows.variables)} variables; found {len(noisy)} counts and {len(weights)} weights"
-        )
-    if (weights < 0).any():
-        raise InputError("weights must not be negative")
+    _refuse(len(rows.variables), noisy, weights, power, hard, between)
     if rows.partial.any() or rows.sums.nnz != len(rows.set_of):
         raise InputError("some numbers are finer than the cells; compile with 'finest'")
     exact = np.zeros(len(noisy), np.bool_) if hard is None else hard
-    used = np.flatnonzero(exact | (weights > 0))
+    low, high = (np.zeros(len(noisy), np.int64), np.full(len(noisy), UNLIMITED)) if between is None else between
+    used = np.flatnonzero(exact | (weights > 0) | (low > 0) | (high < UNLIMITED))
     alternative = np.argsort(rows.sums.indices)  # of each variable: the row of the one entry in its column
     members = rows.members[rows.differences :][rows.set_of[alternative[used]]]
     live = np.ones(len(compiled.cells), np.bool_)  # a hard zero rules its cells out
-    for row in np.flatnonzero(exact[used] & (noisy[used] == 0)):
+    for row in np.flatnonzero((exact[used] & (noisy[used] == 0)) | (high[used] == 0)):
         live[members.indices[members.indptr[row] : members.indptr[row + 1]]] = False
     cells = np.flatnonzero(live)
     members = members[:, cells].tocsr()
     soft = np.flatnonzero(~exact[used])
     lines = [list(LINES) if power == 2 else [] for _ in soft]
     for _ in range(ROUNDS):
-        program = _program(members, noisy[used], weights[used], soft, lines)
+        program = _program(members, noisy[used], weights[used], soft, lines, (low[used], high[used]))
         solution = engage(program, ladder, confirm=True)
         if solution.x is None:
             return _unanswered(compiled, solution)
@@ -87,19 +86,52 @@ def nearest(
         missed = [at for at, e in enumerate(errors.tolist()) if lines[at] and not {e - 1, e} & set(lines[at])]
         if not missed:
             return _answer(solution, compiled, counts, error)
-        if errors.max() > FARTHEST or solution.proof == Proof.UNDECIDED:
-            break  # the square is beyond what a program can hold; or more lines would not be proved either
+        if errors.max() > FARTHEST:
+            break  # the square is beyond what a program can hold
         for at in missed:
             lines[at] = sorted({*lines[at], int(errors[at]) - 1, int(errors[at])})
     return _answer(replace(solution, proof=Proof.UNDECIDED), compiled, counts, error)
 
 
+def _refuse(
+    count: int,
+    noisy: Count,
+    weights: Count,
+    power: int,
+    hard: NDArray[np.bool_] | None,
+    between: tuple[Count, Count] | None,
+) -> None:
+    """Refuse numbers that make no sense."""
+    if power not in (1, 2):
+        raise InputError(f"the error can be absolute (1) or squared (2); found power {power}")
+    if len(noisy) != count or len(weights) != count:
+        raise InputError(f"there are {count} variables; found {len(noisy)} counts and {len(weights)} weights")
+    if not np.issubdtype(np.asarray(noisy).dtype, np.integer) or not np.issubdtype(
+        np.asarray(weights).dtype, np.integer
+    ):
+        raise InputError("noisy counts and weights must be whole numbers; scale them first")
+    if (np.abs(noisy) > UNLIMITED).any():
+        raise InputError(f"a noisy count is beyond {UNLIMITED:,}")
+    if (weights < 0).any():
+        raise InputError("weights must not be negative")
+    if hard is not None and (len(hard) != count or np.asarray(hard).dtype != np.bool_):
+        raise InputError(f"'hard' must say true or false for each of the {count} variables")
+    if between is not None and not all(len(limits) == count for limits in between):
+        raise InputError(f"'between' needs a lower and an upper limit for each of the {count} variables")
+
+
 def _program(
-    members: sparse.csr_matrix, noisy: Count, weights: Count, soft: Array, lines: list[list[int]]
+    members: sparse.csr_matrix,
+    noisy: Count,
+    weights: Count,
+    soft: Array,
+    lines: list[list[int]],
+    between: tuple[Count, Count],
 ) -> IntegerProgram:
     """cells x - up + down = noisy for each number; its cost is up + down, or a variable above every line of them.
 
-    Hard numbers have neither. Variables: cells, then up, down and (where there are lines) the cost of soft numbers.
+    Hard numbers have neither. Variables: cells, then up, down and (where there are lines) the cost of soft numbers. No
+    cell needs more than the largest number that counts it: with less, no error is larger and no limit broken.
     """
     n, m, k = members.shape[1], members.shape[0], len(soft)
     squared = [number for number in range(k) if lines[number]]
@@ -110,6 +142,14 @@ def _program(
     values = [members.data.astype(np.int64), -ones, ones]
     row_lower, row_upper = [noisy], [noisy]
     at = m
+    limited = np.flatnonzero((between[0] > 0) | (between[1] < UNLIMITED))
+    inside = members[limited]
+    rows.append(at + np.repeat(np.arange(len(limited)), np.diff(inside.indptr)))
+    columns.append(inside.indices.astype(np.int64))
+    values.append(inside.data.astype(np.int64))
+    row_lower.append(between[0][limited])
+    row_upper.append(between[1][limited])
+    at += len(limited)
     for number, variable in zip(squared, cost.tolist(), strict=True):
         through = np.array(lines[number], np.int64)
         row, slope = at + np.arange(len(through)), -(2 * through + 1)
@@ -129,13 +169,25 @@ def _program(
     return IntegerProgram(
         price,
         np.zeros(len(price), np.int64),
-        np.full(len(price), UNLIMITED),
+        _limits(members, noisy, soft, squared, between[0]),
         np.concatenate(row_lower),
         np.concatenate(row_upper),
         np.concatenate([[0], np.cumsum(np.bincount(row, minlength=at))]),
         column[order].astype(np.int32),
         value[order],
     )
+
+
+def _limits(members: sparse.csr_matrix, noisy: Count, soft: Array, squared: list[int], lower: Count) -> Count:
+    """What cells, errors and costs can at most be."""
+    largest = np.maximum(np.maximum(noisy, 0), np.minimum(lower, UNLIMITED))
+    cells = np.zeros(members.shape[1], np.int64)
+    np.maximum.at(cells, members.indices, largest[np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))])
+    most = np.asarray(members.astype(np.float64) @ cells.astype(np.float64))
+    up = np.minimum(np.maximum(most - noisy, 0), UNLIMITED).astype(np.int64)[soft]
+    down = np.maximum(noisy, 0)[soft]
+    far = np.minimum(np.maximum(up, down)[squared], 10**6)
+    return np.concatenate([cells, up, down, np.minimum(far**2, UNLIMITED)])
 
 
 def _answer(solution: Solution, compiled: Compiled, counts: Count, error: int) -> Nearest:
@@ -147,7 +199,8 @@ def _answer(solution: Solution, compiled: Compiled, counts: Count, error: int) -
 def _unanswered(compiled: Compiled, solution: Solution) -> Nearest:
     nothing = np.zeros(len(compiled.cells), np.int64)
     outcome = solution.outcome if solution.outcome == Outcome.INFEASIBLE else Outcome.STOPPED
-    return Nearest(outcome, nothing, _fitted(compiled, nothing), 0, max(solution.floor or 0, 0), solution.proof)
+    floor = max(solution.floor or 0, 0)
+    return Nearest(outcome, nothing, _fitted(compiled, nothing), UNLIMITED, floor, solution.proof)
 
 
 def _fitted(compiled: Compiled, counts: Count) -> Count:

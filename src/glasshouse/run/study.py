@@ -125,9 +125,12 @@ def _without_numbers(unit: Unit) -> str | None:
     """An area of which the file says nothing, though its places are not empty."""
     if unit.areas is not None:
         for area in np.flatnonzero((unit.areas.upper == 0).all(axis=1)):
-            if (unit.counts.lower[unit.of == area] > 0).any():
+            sums = unit.counts.lower[unit.of == area].sum(axis=0)
+            if (sums > 0).any():
                 where, inside = f"{unit.areas.level} {unit.areas.places[area]}", plural(unit.counts.level)
-                return f"there is no number of {where}, or all are 0, but its {inside} are not empty"
+                first = int(np.argmax(sums > 0))
+                adds = f"{unit.counts.variables[first]} over its {inside} is {sums[first]:,}"
+                return f"there is no number of {where}, or all are 0, but {adds}"
     return None
 
 
