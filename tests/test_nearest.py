@@ -1,8 +1,8 @@
 """Is the nearest histogram the nearest? Noisy counts of several tables against brute force, on every ladder.
 
 `nearest` takes the numbers of one place: each is soft, with a weight, or hard, and then met exactly, or kept within
-limits. It knows no areas by name, but answers for places jointly when the place is an attribute. Brute force knows kinds
-of record and masks only, none of the core's cells and rows.
+limits. It knows no areas by name, but answers for places jointly when the place is an attribute. Brute force knows
+kinds of record and masks only, none of the core's cells and rows.
 """
 
 from __future__ import annotations
