@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,30 +23,16 @@ from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.run import cluster
 from glasshouse.run.executors import Crew, work_through
 from glasshouse.run.manifest import code_hash
-from tests import work_items
+from tests import running, work_items
 from tests.work_items import Job
 
 ROOT = Path(__file__).resolve().parents[1]
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed (the extra 'dask')")
 
 
-@contextmanager
-def started(*command: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """A process in a group of its own, which ends with the test."""
-    process = subprocess.Popen(
-        [sys.executable, *command],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"} | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+def started(*command: str, **environment: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A process that finds the work items of these tests."""
+    return running.started(*command, PYTHONPATH=str(ROOT), PYTHONWARNINGS="ignore", **environment)
 
 
 @contextmanager

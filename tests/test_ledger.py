@@ -212,7 +212,7 @@ def test_what_a_kill_left_half_written_is_removed(ledger: Ledger) -> None:
 def test_a_ledger_where_none_can_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file" / "ledger"):
-        with pytest.raises(InputError, match="cannot keep"):
+        with pytest.raises(InputError, match=r"cannot (keep|be made)"):
             Ledger(folder, "key").begin(ABOUT)
     assert (tmp_path / "file").stat().st_mode & 0o777 != 0o700
 

@@ -17,13 +17,12 @@ import time
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache
-from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -37,7 +36,7 @@ from glasshouse.population.county import County, Tract
 from glasshouse.population.identity import spelled
 from glasshouse.population.places import TRACT_METRES, lay_out
 from glasshouse.population.preset import known_presets, load_preset
-from glasshouse.run.cli import main
+from tests.running import Ended, good, tool
 
 NAMES = ("cef", "hdf", "households", "commercial", "attacker-perfect", "sample", "housing", "blocks")
 FILES = {f"{name}.parquet" for name in NAMES}
@@ -57,33 +56,6 @@ CASES = [
     (4_001, 1, "national"), (9_000, 7, "homogeneous-rural"), (20_000, 8, "diverse-urban"), (60_000, 2, "national"),
 ]  # fmt: skip
 TOWN = (60_000, 2, "national")
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The one JSON object that is all of stdout."""
-        assert self.out.count("\n") == 1, self.out
-        said = json.loads(self.out)
-        assert isinstance(said, dict)
-        return said
-
-
-def tool(*arguments: object) -> Ended:
-    out, err = StringIO(), StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return Ended(code, out.getvalue(), err.getvalue())
-
-
-def good(ended: Ended) -> Ended:
-    assert ended.code == 0, ended
-    assert "Traceback" not in ended.err and "bug" not in ended.err
-    return ended
 
 
 def refused(ended: Ended, *words: str) -> None:

@@ -11,16 +11,14 @@ import re
 import signal
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -30,8 +28,8 @@ from benchmarks import blocks
 from glasshouse import scenario as scenario_module
 from glasshouse.files.records import record_frame
 from glasshouse.run import study
-from glasshouse.run.cli import main
 from glasshouse.run.manifest import code_hash
+from tests.running import Ended, good, started, tool
 
 ROOT = Path(__file__).resolve().parents[1]
 SF1 = ("--scenario", "sf1-person")
@@ -52,38 +50,11 @@ FAR = {
 }  # fmt: skip
 
 
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The one JSON object that is all of stdout."""
-        assert self.out.count("\n") == 1, self.out
-        said = json.loads(self.out)
-        assert isinstance(said, dict)
-        return said
-
-
-def tool(*arguments: object) -> Ended:
-    out, err = StringIO(), StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main([str(argument) for argument in arguments])
-    return Ended(code, out.getvalue(), err.getvalue())
-
-
 def attack(command: str, tables: Path, out: Path | None, *options: object) -> Ended:
     """The command in this process (unless the options say otherwise)."""
     where = () if out is None else ("--out", out)
     who = () if {"--workers", "--executor"} & set(options) else ("--workers", 1)
     return tool(command, tables, *SF1, *where, *who, *options)
-
-
-def good(ended: Ended, code: int = 0) -> Ended:
-    assert ended.code == code, ended
-    assert "Traceback" not in ended.err and "bug" not in ended.err
-    return ended
 
 
 def data_files(folder: Path, command: str) -> dict[str, bytes]:
@@ -443,6 +414,27 @@ def test_a_tract_without_tables_of_its_own_is_the_sum_of_its_blocks(tables: Path
     assert set(areas["proof"]) <= {"exact", "two-engines"}
 
 
+def test_uniques_are_counted_among_the_data_defined(tables: Path, place: Path, tmp_path: Path) -> None:
+    """Table S5: data-defined persons who are alone, data-defined or not, with their sex and age bin in the block."""
+    people = pl.read_parquet(place / "county-records.parquet").with_row_index()
+    flagged = people.with_columns((pl.col("index") % 3 > 0).cast(pl.Int8).alias("data_defined")).drop("index")
+    flagged.write_parquet(tmp_path / "flagged.parquet")
+    ended = good(attack("vary", tables, tmp_path / "out", "--uniques", tmp_path / "flagged.parquet"))
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert told["unique_among"] == "data-defined records of the file given" and "unique   " in ended.out
+    edges = [*range(23), 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85, 200]
+    binned = flagged.with_columns(pl.Series("bin", np.searchsorted(edges, flagged["age"].to_numpy(), side="right")))
+    alone = binned.filter(pl.struct("block", "sex", "bin").is_unique() & (pl.col("data_defined") == 1)).height
+    share = next(row["unique_share"] for row in told["by_size"] if row["band"] == "all")
+    assert share == pytest.approx(alone / flagged.height)
+
+
+def test_uniques_of_other_people_are_not_used(tables: Path, place: Path, tmp_path: Path) -> None:
+    pl.read_parquet(place / "county-records.parquet").head(100).write_parquet(tmp_path / "few.parquet")
+    said = good(attack("vary", tables, tmp_path / "out", "--uniques", tmp_path / "few.parquet", "--json")).json
+    assert said["unique_among"].startswith("all records of the start; those of --uniques are not behind these tables")
+
+
 def test_another_run_in_the_folder_is_told_by_what_differs(tables: Path, tmp_path: Path) -> None:
     good(attack("reconstruct", tables, tmp_path / "out"))
     ended = attack("reconstruct", tables, tmp_path / "out", "--seed", "5", "--level", "block")
@@ -566,25 +558,6 @@ def test_two_workers_give_the_same_bytes(tables: Path, rebuilt: Path, varied: Pa
     for command, single in (("reconstruct", rebuilt), ("vary", varied)):
         good(attack(command, tables, tmp_path / command, "--workers", 2))
         assert data_files(tmp_path / command, command) == data_files(single, command)
-
-
-@contextmanager
-def started(*command: object, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """A process in a group of its own, which ends with the test."""
-    process = subprocess.Popen(
-        [sys.executable, *map(str, command)],
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
 
 
 def eventually(true: Callable[[], bool], what: str = "it") -> None:

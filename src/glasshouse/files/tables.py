@@ -22,7 +22,7 @@ from glasshouse.files.regroup import by_key, regroup
 from glasshouse.files.releases import Builder, Seen, absent
 from glasshouse.records import UNLIMITED
 from glasshouse.release import Release
-from glasshouse.scenario import Scenario
+from glasshouse.scenario import Scenario, known_scenarios, load
 
 ROWS = {
     "level": pl.String,
@@ -66,12 +66,15 @@ class TableFile:
         name = self.codebook.translate(variable)
         if name in self.scenario.official:
             return self.scenario.official[name]
+        said = f"{where}: '{variable[:40]}' is not an official variable of {self.scenario.title}"
+        elsewhere = [
+            other for other in known_scenarios() if other != self.scenario.name and name in load(other).official
+        ]
+        if elsewhere:
+            raise InputError(f"{said}, but of scenario {' and '.join(elsewhere)}; is --scenario right?")
         usual = [line.variable for table in self.scenario.tables for line in table.lines]
         near = get_close_matches(variable, usual, n=1) or get_close_matches(variable, self.scenario.official, n=1)
-        raise InputError(
-            f"{where}: '{variable[:40]}' is not an official variable of {self.scenario.title}"
-            f"{f'; the nearest is {near[0]}' if near else ''}"
-        )
+        raise InputError(f"{said}{f'; the nearest is {near[0]}' if near else ''}")
 
     def _archived(self) -> Iterator[pl.DataFrame]:
         self.seen.sparse = False

@@ -113,7 +113,7 @@ def _members(preset: Preset, unit: Ints, rank: Ints, size: Ints, rng: np.random.
     strangers = (draw >= partners) & (draw < roommates)
     lone_parent = ~is_coupled & ~strangers & (size > 1)
     head_age = _head_ages(size, strangers, rng)
-    alone_rate = numbers["female_alone"] / 100 + np.where(head_age >= 65, 0.17, -0.10)  # women live longer
+    alone_rate = numbers["female_alone"] / 100 + np.interp(head_age, [40, 85], [-0.12, 0.22])  # women live longer
     female = rng.random(homes) < np.select([size == 1, lone_parent], [alone_rate, numbers["female_lone"] / 100], 0.45)
     relation, sex, age = np.full(persons, CHILD), (rng.random(persons) < 0.49).astype(np.int64), head_age[unit]
     head, second = rank == 0, rank == 1

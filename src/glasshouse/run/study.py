@@ -225,7 +225,9 @@ def publication(file: TableFile, release: Release, level: str | None) -> tuple[P
     scenario, geography = file.scenario, file.scenario.geography
     inside = [at for at in geography.levels if at in release.levels and geography.within_unit(at)]
     if geography.place not in inside:
-        raise InputError(f"{file.path.name}: no number of a {geography.place}; nothing to rebuild records from")
+        raise InputError(
+            f"{file.path.name}: no number of a {geography.place}, where records live; expected a table at that level"
+        )
     outer = [at for at in inside if at != geography.place]
     if level is not None:
         geography.known(level)
