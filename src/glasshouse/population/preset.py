@@ -137,7 +137,7 @@ _LISTS = {
     "kinds": 7,
 }  # fmt: skip
 _RANGES = {
-    "tract_persons": (100.0, 100_000.0), "group_persons": (50.0, 100_000.0), "alike": (0.0, 1.0), "tract": (0.01, 1e6),
+    "tract_persons": (1.0, 100_000.0), "group_persons": (1.0, 100_000.0), "alike": (0.0, 1.0), "tract": (0.01, 1e6),
     "block": (0.01, 1e6), "spread": (0.0, 10.0), "grows": (0.0, 5.0), "vacant": (0.0, 95.0),
 }  # fmt: skip
 
