@@ -74,17 +74,19 @@ def tables(folder: Path) -> str:
         known = "" if known is None else f"{known:.1%}"
         lines.append(f"| {band} | {count:,} | {ours or 0:.1%} | {wanted:.1%} | {known} | {shares[band]:.1%} |")
     total = zero.filter(pl.col("band") == "all").row(0, named=True)
-    lines.append(f"| all | {total['blocks']:,} | | | {total['zero_share']:.1%} | 69.4% |")
+    nation = target["zero_blocks"].sum() / target["blocks"].sum()
+    lines.append(f"| all | {total['blocks']:,} | | | {total['zero_share']:.1%} | {nation:.1%} |")
     mix, ids = likeness.concentration(cef), likeness.identifiers(cef)
     lines += [
         "",
         "| figure | ours | published |",
         "|---|---|---|",
-        f"| unique on block, sex, single year of age | {likeness.unique_exact(cef):.1%} | about 44% |",
+        f"| unique on block, sex, single year of age | {likeness.unique_exact(cef):.1%} "
+        f"| about {likeness.UNIQUE_EXACT_2010:.0%} |",
         f"| of the modal race and origin of the block (a modal guesser) | {mix['modal share']:.1%} | |",
         f"| sum of squared shares in the block (a proportional guesser) | {mix['sum of squared shares']:.1%} | |",
-        f"| data-defined | {ids['data-defined']:.1%} | 89.4% |",
-        f"| identified records that are duplicates | {ids['duplicates']:.2%} | 1.0% |",
+        f"| data-defined | {ids['data-defined']:.1%} | {likeness.DEFINED_2010:.1%} |",
+        f"| identified records that are duplicates | {ids['duplicates']:.2%} | {likeness.DUPLICATE_2010:.1%} |",
     ]
     overlap = likeness.list_overlap(cef, commercial, bins)
     lines += [
@@ -97,7 +99,8 @@ def tables(folder: Path) -> str:
     for name, wanted in likeness.LISTED_2010.items():
         ours = overlap[name]
         base = overlap["data-defined"]
-        lines.append(f"| {name} | {ours:,} | {100 * ours / base:.1f} | {wanted} | {100 * wanted / 276.0:.1f} |")
+        whole = likeness.LISTED_2010["data-defined"]
+        lines.append(f"| {name} | {ours:,} | {100 * ours / base:.1f} | {wanted} | {100 * wanted / whole:.1f} |")
     return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 import pytest
@@ -22,6 +22,7 @@ import pytest
 from glasshouse import scenario as scenario_module
 from glasshouse.run import cli, manifest, tabulating
 from glasshouse.run.cli import main
+from tests.running import Ended
 
 SF1 = ("--scenario", "sf1-person")
 COMMANDS = ("synthesize", "tabulate", "check", "reconstruct", "vary", "status", "scenarios")
@@ -42,20 +43,6 @@ def people(count: int = 300, seed: int = 7) -> list[str]:
 
 HEADER = ",".join(("block", "sex", "age", *RACES, "hispanic"))
 LINES = people()
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """The one JSON object on stdout."""
-        assert self.out.count("\n") == 1
-        said = json.loads(self.out)
-        assert isinstance(said, dict)
-        return said
 
 
 Run = Callable[..., Ended]

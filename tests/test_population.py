@@ -30,6 +30,7 @@ import pytest
 from polars.testing import assert_frame_equal, assert_frame_not_equal
 
 from glasshouse import scenario as scenario_module
+from glasshouse.assess import likeness
 from glasshouse.errors import InputError
 from glasshouse.population.attackers import qualities
 from glasshouse.population.county import County, Tract
@@ -362,7 +363,7 @@ def test_persons_are_of_some_race_and_of_an_age_that_tables_know(county: Files) 
         assert frame["age"].is_between(0, 110).all() and frame["sex"].is_in(SEXES).all()
         assert frame.select(pl.col(*RACES, "hispanic").is_in([0, 1]).all()).row(0) == (True,) * 7
         assert frame.select(pl.sum_horizontal(RACES).min()).item() >= 1
-    assert (cef["household_id"].str.head(11) == cef["block"].str.head(11)).all()
+    assert not cef["household_id"].str.contains(cef["block"][0][2:11], literal=True).any()  # it tells nothing of place
 
 
 def test_vacant_units_are_nothing_but_vacant(county: Files) -> None:
@@ -570,7 +571,7 @@ def test_nothing_in_the_sample_tells_which_households_are_of_one_tract(by: str, 
     """Households of the sample that can be recognised in the truth: are neighbours in the sample neighbours there?"""
     homes = households_of(town["cef"])
     looks = Counter(face(people) for people in homes.values())
-    where = {face(people): name[:11] for name, people in homes.items()}
+    where = {face(people): people[0]["block"][:11] for people in homes.values()}
     sample: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for person in town["sample"].iter_rows(named=True):
         sample[person["household"]].append(person)
@@ -1119,3 +1120,37 @@ def test_as_many_blocks_are_certain_as_in_the_nation(make: Make, tmp_path: Path)
     for band, blocks, share in shares.sort("band").iter_rows():
         if blocks >= 50:
             assert abs(share - CERTAIN[band]) < 10, shares.sort("band").rows()
+
+
+def test_likeness_is_what_plain_counting_says(town: Files) -> None:
+    cef, listed = town["cef"].head(8000), town["commercial"]
+    edges = [*range(23), 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]
+    agebin = [bisect_right(edges, age) - 1 for age in range(111)]
+    persons = list(cef.iter_rows(named=True))
+    sizes = Counter(p["block"] for p in persons)
+    alone = Counter((p["block"], p["sex"], agebin[p["age"]]) for p in persons)
+    exact = Counter((p["block"], p["sex"], p["age"]) for p in persons)
+    hits, people = Counter[int](), Counter[int]()
+    for p in persons:
+        band = bisect_right([1, 10, 50, 100, 250, 500, 1000], sizes[p["block"]]) - 1
+        people[band] += 1
+        hits[band] += p["data_defined"] == 1 and alone[p["block"], p["sex"], agebin[p["age"]]] == 1
+    table = likeness.uniques(cef, agebin)
+    for band, (_, count, ours, _) in enumerate(table.iter_rows()):
+        assert (count or 0) == people[band] and (ours or 0) == pytest.approx(hits[band] / max(people[band], 1))
+    assert likeness.unique_exact(cef) == pytest.approx(sum(n for n in exact.values() if n == 1) / len(persons))
+    cells = Counter((p["block"], *(p[race] for race in RACES), p["hispanic"]) for p in persons)
+    modal = {block: max(n for cell, n in cells.items() if cell[0] == block) for block in sizes}
+    mix = likeness.concentration(cef)
+    assert mix["modal share"] == pytest.approx(sum(modal.values()) / len(persons))
+    squares = sum(n * n / sizes[cell[0]] for cell, n in cells.items())
+    assert mix["sum of squared shares"] == pytest.approx(squares / len(persons))
+    truth = {(p["person_id"], p["block"], p["sex"], agebin[p["age"]]) for p in persons if p["data_defined"] == 1}
+    right = sum((p["person_id"], p["block"], p["sex"], agebin[p["age"]]) in truth for p in listed.iter_rows(named=True))
+    overlap = likeness.list_overlap(cef, listed, agebin)
+    assert overlap == {"matching": right, "not matching": listed.height - right, "list": listed.height,
+                       "data-defined": len(truth)}  # fmt: skip
+    known = sum(p["person_id"] is not None for p in persons)
+    defined = sum(p["data_defined"] for p in persons)
+    told = {"data-defined": defined / len(persons), "duplicates": 1 - defined / known}
+    assert likeness.identifiers(cef) == pytest.approx(told)

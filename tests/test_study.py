@@ -433,6 +433,9 @@ def test_uniques_of_other_people_are_not_used(tables: Path, place: Path, tmp_pat
     pl.read_parquet(place / "county-records.parquet").head(100).write_parquet(tmp_path / "few.parquet")
     said = good(attack("vary", tables, tmp_path / "out", "--uniques", tmp_path / "few.parquet", "--json")).json
     assert said["unique_among"].startswith("all records of the start; those of --uniques are not behind these tables")
+    pl.read_parquet(tmp_path / "few.parquet").clear().write_parquet(tmp_path / "nobody.parquet")
+    again = attack("vary", tables, tmp_path / "again", "--uniques", tmp_path / "nobody.parquet", "--json")
+    assert good(again).json["unique_among"].startswith("all records of the start; those of --uniques")
 
 
 def test_another_run_in_the_folder_is_told_by_what_differs(tables: Path, tmp_path: Path) -> None:

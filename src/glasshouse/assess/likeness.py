@@ -11,8 +11,8 @@ import polars as pl
 
 from glasshouse.assess.variability import BANDS
 from glasshouse.errors import InputError
+from glasshouse.population.preset import RACES
 
-RACES = ("white", "black", "aian", "asian", "nhopi", "sor")
 # share of persons who are data-defined and unique on block, sex, 38-bin age, by block size: paper 000, Table S5
 UNIQUE_2010 = (0.817, 0.503, 0.269, 0.122, 0.034, 0.008, 0.002)
 UNIQUE_EXACT_2010 = 0.44  # unique on block, sex, single year of age: paper 000, supporting text

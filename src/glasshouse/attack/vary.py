@@ -127,6 +127,10 @@ def _ask(problem: Problem, start: Start, ladder: Ladder) -> _Answer:
     bounded = problem.fixed_total & fits  # then at most those that are not certain differ
     most = np.where(bounded, np.minimum(found.most, 2 * (population - certain)), found.most)
     distance, rung = found.distance, found.answers.rung
+    proof = tuple(  # where those who are certain close the gap, that is what proves it
+        certain_proof[at] if kept == Proof.UNDECIDED and distance[at] == most[at] else kept
+        for at, kept in enumerate(proof)
+    )
     far = Far(population, distance, most, certain, certain_most, proof, certain_proof, rung, clock)
     return _Answer(problem, fits, found, sure, far)
 

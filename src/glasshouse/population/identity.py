@@ -58,7 +58,7 @@ def identify(people: People, first: int, rng: np.random.Generator) -> Identities
     return Identities(person, defined, imputed)
 
 
-def spelled(person: Ints) -> list[str | None]:
-    """Person numbers as identifiers of ten digits in no order; None for no identifier."""
-    mixed = [(int(number) + 1) * _FACTOR % _MODULUS if number >= 0 else None for number in person]
-    return [None if number is None else f"P{number:011d}" for number in mixed]
+def spelled(numbers: Ints, letter: str = "P") -> list[str | None]:
+    """Numbers as identifiers of ten digits in no order, which tell nothing of place; None for a negative one."""
+    mixed = [(int(number) + 1) * _FACTOR % _MODULUS if number >= 0 else None for number in numbers]
+    return [None if number is None else f"{letter}{number:011d}" for number in mixed]

@@ -34,6 +34,7 @@ RELATION = pl.Series(["householder", "spouse", "partner", "child", "relative", "
 SAMPLED = 0.1
 RENTED = (3, 4)
 COUNTY = 5  # letters of its code
+UNITS = 10**5  # more than a tract has
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _frames(
     block = tract.first_block + people.unit_block
     moved = block.copy()
     moved[: len(published)] = published  # households come first
-    unit_id = _unit_ids(codes, tract)
+    unit_id = _unit_ids(tract)
     order = np.argsort(block[people.unit], kind="stable")
     persons = _persons(tract, order)
     unit = people.unit[order]
@@ -182,9 +183,10 @@ def _frames(
     }
 
 
-def _unit_ids(codes: pl.Series, tract: Tract) -> pl.Series:
-    prefix = str(codes[tract.first_block])[:11]
-    return pl.Series("household_id", [f"{prefix}H{number:05d}" for number in range(len(tract.people.unit_block))])
+def _unit_ids(tract: Tract) -> pl.Series:
+    """Identifiers of units that tell nothing of where they are: a swapped household keeps its own."""
+    numbers = tract.number * UNITS + np.arange(len(tract.people.unit_block))
+    return pl.Series("household_id", spelled(numbers, "H"), dtype=pl.String)
 
 
 def _persons(tract: Tract, order: Ints) -> list[pl.Series]:
@@ -241,7 +243,7 @@ def _sample(county: County, tract: Tract, order: Ints, persons: list[pl.Series])
     people, homes = tract.people, tract.homes
     rng = county.sampling(tract.number)
     chosen = (people.unit_kind == HOUSEHOLD) & (rng.random(len(people.unit_block)) < SAMPLED)
-    serial = tract.number * 10**5 + np.arange(len(chosen))
+    serial = tract.number * UNITS + np.arange(len(chosen))
     unit = people.unit[order]
     frame = pl.DataFrame(
         [

@@ -97,7 +97,7 @@ def uniques(path: Path, published: Published, scenario: Scenario, near: Path) ->
     records each place has, and whether the file says who is data-defined; if not, all records count.
     """
     flag = "data_defined" if "data_defined" in open_records(path, scenario).source.columns else None
-    found = []
+    found = [pl.DataFrame(schema={"geoid": pl.String, "records": pl.UInt32, "unique": pl.UInt32})]
     for _, frame in starts(path, scenario, near, flag=flag):
         codes = level_matrix(frame, scenario.schema)
         keys = [pl.Series(column, published.groups(column, codes)) for column in published.unique_on]
@@ -107,7 +107,7 @@ def uniques(path: Path, published: Published, scenario: Scenario, near: Path) ->
         found.append(
             rows.with_columns(alone.alias("alone"))
             .group_by("geoid")
-            .agg(pl.len().alias("records"), pl.col("alone").sum().alias("unique"))
+            .agg(pl.len().cast(pl.UInt32).alias("records"), pl.col("alone").sum().cast(pl.UInt32).alias("unique"))
         )
     return pl.concat(found).with_columns(pl.col("records", "unique").cast(pl.Int64)), flag is not None
 
