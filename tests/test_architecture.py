@@ -36,6 +36,8 @@ ONE_IMPORTER = {
     "opendp": None,
     "dask": "run/cluster.py",
     "distributed": "run/cluster.py",
+    "xlsxwriter": "report/tables.py",
+    "jinja2": "report/tables.py",
 }
 MODULES = sorted(SRC.rglob("*.py"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -13,14 +13,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
-from glasshouse.protect.swap import SHUFFLES, Flags, Households, Ints, Rates, Swap, at_risk, swap, swap_key
+from glasshouse.protect.swap import SHUFFLES, Draws, Flags, Households, Ints, Rates, Swap, at_risk, swap, swap_key
 
 SIZES = [(1, 1), (2, 1), (2, 2), (3, 2)]  # persons and adults
 ALL = Rates(1, 1)
 
+some_rates = st.tuples(*[st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])] * 2).map(lambda pair: Rates(min(pair), max(pair)))
+seeds = st.integers(0, 2**32)
+
 
 def generator(seed: int = 1) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def swapped(homes: Households, rates: Rates, seed: int = 1, shuffles: int = SHUFFLES) -> Swap:
+    return swap(homes, rates, Draws.of(len(homes), generator(seed), shuffles))
+
+
+@st.composite
+def draws_for(draw: st.DrawFn, count: int) -> Draws:
+    """With many shuffles or none; at times coarse, so that many are equal, though in practice none are."""
+    draws = Draws.of(count, generator(draw(seeds)), draw(st.sampled_from([0, 1, SHUFFLES])))
+    return Draws(np.floor(draws.table * 5) / 5, draws.row) if draw(st.booleans()) else draws
+
+
+def rows_of(homes: Households, rows: Any) -> Households:
+    return Households(*(getattr(homes, field.name)[rows] for field in fields(homes)))
 
 
 def households(
@@ -52,16 +70,12 @@ def some_households(draw: st.DrawFn, largest: int = 24) -> Households:
     return households(block, size, draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 10**6])), risk, fixed)
 
 
-some_rates = st.tuples(*[st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0])] * 2).map(lambda pair: Rates(min(pair), max(pair)))
-seeds = st.integers(0, 2**32)
-
-
 # Laws
 
 
 @given(some_households(), some_rates, seeds)
 def test_pairs_agree_and_move(homes: Households, rates: Rates, seed: int) -> None:
-    check(homes, swap(homes, rates, generator(seed)))
+    check(homes, swapped(homes, rates, seed))
 
 
 def check(homes: Households, done: Swap) -> None:
@@ -84,7 +98,7 @@ def check(homes: Households, done: Swap) -> None:
 @given(some_households(), some_rates, seeds)
 def test_blocks_keep_their_persons_adults_and_sizes(homes: Households, rates: Rates, seed: int) -> None:
     """As published in 2010: block populations and voting age as enumerated (paper 000)."""
-    done = swap(homes, rates, generator(seed))
+    done = swapped(homes, rates, seed)
     size = np.searchsorted(swap_key(*np.array(SIZES).T), homes.key)
     for what in np.array(SIZES).T:
         before, after = (np.bincount(block, what[size], 30) for block in (homes.block, done.block))
@@ -94,30 +108,67 @@ def test_blocks_keep_their_persons_adults_and_sizes(homes: Households, rates: Ra
 
 
 @given(some_households(), some_rates, seeds)
-def test_the_same_generator_gives_the_same_swap(homes: Households, rates: Rates, seed: int) -> None:
-    one, two = (swap(homes, rates, generator(seed)) for _ in range(2))
+def test_the_same_draws_give_the_same_swap(homes: Households, rates: Rates, seed: int) -> None:
+    one, two = (swapped(homes, rates, seed) for _ in range(2))
     assert np.array_equal(one.partner, two.partner) and np.array_equal(one.chosen, two.chosen)
 
 
 @given(some_households(), seeds)
 def test_no_rate_no_swap(homes: Households, seed: int) -> None:
-    done = swap(homes, Rates(0, 0), generator(seed))
+    done = swapped(homes, Rates(0, 0), seed)
     assert (done.moved, done.unmatched, done.share) == (0, 0, 0)
     assert np.array_equal(done.block, homes.block)
 
 
 @given(some_households(), some_rates, seeds)
 def test_a_higher_rate_chooses_more(homes: Households, rates: Rates, seed: int) -> None:
-    fewer, more = (swap(homes, some, generator(seed)).chosen for some in (rates, ALL))
+    fewer, more = (swapped(homes, some, seed).chosen for some in (rates, ALL))
     assert np.all(more == ~homes.fixed) and not np.any(fewer & ~more)
 
 
 @given(some_households(), some_rates, seeds)
 def test_names_of_places_make_no_difference(homes: Households, rates: Rates, seed: int) -> None:
     other = replace(homes, block=7 * homes.block - 50, near=3 * homes.near - 9, area=homes.area - 2**60)
-    one, two = (swap(some, rates, generator(seed)) for some in (homes, other))
+    one, two = (swapped(some, rates, seed) for some in (homes, other))
     assert np.array_equal(one.partner, two.partner)
     assert np.array_equal(7 * one.block - 50, two.block)
+
+
+@given(some_households(), some_rates, st.data())
+def test_each_group_swaps_for_itself(homes: Households, rates: Rates, data: st.DataObject) -> None:
+    """Households of one area and key alone, with their draws, make the pairs that they make among all others."""
+    draws = data.draw(draws_for(len(homes)))
+    done = swap(homes, rates, draws)
+    for area, key in set(zip(homes.area, homes.key, strict=True)):
+        same_as(done, homes, rates, draws, np.flatnonzero((homes.area == area) & (homes.key == key)))
+
+
+def same_as(done: Swap, homes: Households, rates: Rates, draws: Draws, rows: Ints) -> None:
+    """Does a swap of these rows alone, in this order, make the pairs that they make in the swap of all?"""
+    alone = swap(rows_of(homes, rows), rates, draws.some(rows))
+    pairs = rows[alone.partner] if len(rows) else rows
+    assert np.array_equal(np.where(alone.partner >= 0, pairs, -1), done.partner[rows])
+    assert np.array_equal(alone.block, done.block[rows]) and np.array_equal(alone.chosen, done.chosen[rows])
+
+
+@given(some_households(), some_rates, st.data())
+def test_the_order_of_rows_makes_no_difference(homes: Households, rates: Rates, data: st.DataObject) -> None:
+    draws = data.draw(draws_for(len(homes)))
+    mixed = np.array(data.draw(st.permutations(range(len(homes)))), np.int64)
+    same_as(swap(homes, rates, draws), homes, rates, draws, mixed)
+
+
+@given(some_households(), some_rates, st.data())
+def test_who_may_not_be_swapped_might_as_well_be_absent(homes: Households, rates: Rates, data: st.DataObject) -> None:
+    draws = data.draw(draws_for(len(homes)))
+    same_as(swap(homes, rates, draws), homes, rates, draws, np.flatnonzero(~homes.fixed))
+
+
+@given(some_households(), some_rates, st.data())
+def test_who_is_neither_chosen_nor_moved_leaves_no_trace(homes: Households, rates: Rates, data: st.DataObject) -> None:
+    draws = data.draw(draws_for(len(homes)))
+    done = swap(homes, rates, draws)
+    same_as(done, homes, rates, draws, np.flatnonzero((done.partner >= 0) | done.chosen))
 
 
 # Oracles
@@ -147,9 +198,7 @@ def fewest_left_over(homes: Households, chosen: Flags) -> int:
 def test_as_few_as_possible_are_left_over(homes: Households, rates: Rates, seed: int) -> None:
     alike = replace(homes, key=np.minimum(homes.key, 2))  # fewer kinds, more to pair
     for shuffles in (SHUFFLES, 0):  # without luck, too
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("glasshouse.protect.swap.SHUFFLES", shuffles)
-            done = swap(alike, rates, generator(seed))
+        done = swapped(alike, rates, seed, shuffles)
         check(alike, done)
         assert done.unmatched == fewest_left_over(alike, done.chosen)
 
@@ -162,7 +211,7 @@ def test_everything_that_can_be_paired_is(homes: Households, seed: int) -> None:
     for area, key in set(zip(homes.area[free], homes.key[free], strict=True)):
         _, tracts = np.unique(homes.near[free & (homes.area == area) & (homes.key == key)], return_counts=True)
         pairs += int(min(tracts.sum() // 2, tracts.sum() - tracts.max()))
-    done = swap(homes, ALL, generator(seed))
+    done = swapped(homes, ALL, seed)
     assert done.moved == 2 * pairs
     assert done.unmatched == free.sum() - 2 * pairs
 
@@ -222,14 +271,14 @@ def test_a_key_for_every_kind_of_household() -> None:
 )
 @pytest.mark.parametrize("seed", range(5))
 def test_small_numbers(homes: Households, moved: int, seed: int) -> None:
-    done = swap(homes, ALL, generator(seed))
+    done = swapped(homes, ALL, seed)
     assert (done.moved, done.unmatched) == (moved, int((~homes.fixed).sum()) - moved)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_partner_need_not_be_chosen(seed: int) -> None:
     homes = households([0] * 10 + [1] * 10, risk=[True] + [False] * 19)
-    done = swap(homes, Rates(0, 1), generator(seed))
+    done = swapped(homes, Rates(0, 1), seed)
     assert (done.moved, done.unmatched, done.chosen.sum()) == (2, 0, 1)
     assert homes.block[done.partner[0]] == 1
 
@@ -239,7 +288,7 @@ def test_a_partner_that_was_not_chosen_is_rather_at_risk(seed: int) -> None:
     """Some 100 are chosen in one tract, 80 in the other; of the 120 free there some 80 are at risk, enough for all."""
     block = np.repeat([0, 1], 200)
     homes = households(block, risk=(block == 0) | (np.arange(400) % 5 > 0))
-    done = swap(homes, Rates(0, 0.5), generator(seed))
+    done = swapped(homes, Rates(0, 0.5), seed)
     drafted = (done.partner >= 0) & ~done.chosen
     assert drafted.any() and np.all(homes.risk[drafted])
 
@@ -248,7 +297,7 @@ def test_a_partner_that_was_not_chosen_is_rather_at_risk(seed: int) -> None:
 def test_an_odd_one_brings_a_neighbour(seed: int) -> None:
     """Three are chosen, one in each tract, all others live in tract 0: if its own is left over, one helps."""
     homes = households([0, 1, 2, 0, 0], risk=[True, True, True, False, False])
-    done = swap(homes, Rates(0, 1), generator(seed))
+    done = swapped(homes, Rates(0, 1), seed)
     assert (done.moved, done.unmatched) == (4, 0)
 
 
@@ -268,7 +317,7 @@ def county(count: int, seed: int) -> Households:
 def test_about_the_share_asked_for_moves(rates: Rates) -> None:
     """Within four standard errors of the chances, for those at risk and for others, besides a few drafted partners."""
     homes = county(200_000, 3)
-    done = swap(homes, rates, generator(4))
+    done = swapped(homes, rates, 4)
     for who, chance in ((homes.risk, rates.risky), (~homes.risk, rates.base)):
         some = who & ~homes.fixed
         error = 4 * np.sqrt(chance * (1 - chance) / some.sum())
@@ -281,7 +330,7 @@ def test_about_the_share_asked_for_moves(rates: Rates) -> None:
 def test_where_one_goes_is_left_to_chance() -> None:
     """Ten tracts of equal size: every pair of tracts is about as frequent (chi-square of 45 pairs, four deviations)."""
     block = np.repeat(np.arange(10), 9000)
-    done = swap(households(block), Rates(0.5, 0.5), generator(5))
+    done = swapped(households(block), Rates(0.5, 0.5), 5)
     rows = np.flatnonzero(done.partner > np.arange(len(block)))
     here, there = block[rows], block[done.partner[rows]]
     times = np.bincount(10 * np.minimum(here, there) + np.maximum(here, there), minlength=100)
@@ -290,10 +339,23 @@ def test_where_one_goes_is_left_to_chance() -> None:
     assert ((times - expected) ** 2 / expected).sum() < 44 + 4 * np.sqrt(2 * 44)
 
 
+def test_one_household_less_changes_little() -> None:
+    """Of some 9,000 that trade places, all alike; counted off in order, half of them would go elsewhere."""
+    homes = households(np.arange(90_000) // 450)
+    draws = Draws.of(len(homes), generator(8))
+    done = swap(homes, Rates(0.1, 0.1), draws)
+    changes = []
+    for row in np.flatnonzero(done.chosen)[:500:10]:
+        rows = np.delete(np.arange(len(homes)), row)
+        less = swap(rows_of(homes, rows), Rates(0.1, 0.1), draws.some(rows))
+        changes.append(np.count_nonzero(less.block != done.block[rows]))
+    assert np.mean(changes) < 20
+
+
 @pytest.mark.parametrize("rates", [Rates(), ALL], ids=str)
 def test_a_million_households(rates: Rates) -> None:
     homes = county(1_000_000, 6)
-    done = swap(homes, rates, generator(7))
+    done = swapped(homes, rates, 7)
     check(homes, done)
     before, after = (np.sort(block * 100 + homes.key) for block in (homes.block, done.block))
     assert np.array_equal(before, after)
@@ -322,6 +384,17 @@ def test_rates_that_are_no_chances(base: float, risky: float) -> None:
 def test_households_that_make_no_sense(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=re.escape(words)):
         replace(households([0, 0]), **changes)
+
+
+@pytest.mark.parametrize("table", [np.zeros(3), np.zeros((3, 2)), np.zeros((3, 20), np.float32)])
+def test_draws_that_make_no_sense(table: Any) -> None:
+    with pytest.raises(InputError, match="a row of float64 for each household"):
+        Draws(table, np.arange(3))
+
+
+def test_every_household_needs_its_draws() -> None:
+    with pytest.raises(InputError, match="2 households, 3 of draws"):
+        swap(households([0, 1]), ALL, Draws.of(3, generator()))
 
 
 @pytest.mark.parametrize(("persons", "adults"), [(0, 0), (1, 2), (2, -1)])

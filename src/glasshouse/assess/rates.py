@@ -2,7 +2,8 @@
 
 The interval is Wilson's: it stays within 0 and 1, and it is right where nothing or everything was hit (0 of n says
 "less than about 4 in n", not "never"). Its things are taken as independent draws: blocks may be, persons of one block
-are not, so shares of persons get no such interval.
+are not. Where the counts of each block are known, `clustered` allows for that; a difference between two answers about
+the same persons has an interval of its own (`paired`).
 """
 
 from __future__ import annotations
@@ -53,3 +54,54 @@ def wilson(hits: ArrayLike, total: ArrayLike, confidence: float = 0.95) -> tuple
     low = np.where(k == 0, 0.0, np.maximum((middle - spread) / whole, 0.0))
     high = np.where(k == n, 1.0, np.minimum((middle + spread) / whole, 1.0))
     return low, high
+
+
+def clustered(
+    hits: ArrayLike, total: ArrayLike, hits_squared: ArrayLike, product: ArrayLike, total_squared: ArrayLike,
+    clusters: ArrayLike,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Wilson's interval for rates of things that come in clusters, such as the persons of a block.
+
+    `hits_squared`, `product` and `total_squared` are sums over clusters of k k, k n and n n, for k hits in n things.
+    From them follows how many independent things the clusters are worth (the variance of a ratio of sums); Wilson's
+    interval is taken for that many. At 0 of n and n of n nothing shows how alike the things of a cluster are: they are
+    counted as if they always shared their fate, which is the worst that can be.
+
+    >>> low, high = clustered(5, 10, 5, 5, 10, 10)  # ten clusters of one: as if independent, nearly
+    >>> float(low.round(2)), float(high.round(2))
+    (0.24, 0.76)
+    """
+    k, n, kk, kn, nn, c = (
+        np.asarray(v, np.float64) for v in (hits, total, hits_squared, product, total_squared, clusters)
+    )
+    share = k / np.maximum(n, 1)
+    spread = np.maximum(kk - 2 * share * kn + share * share * nn, 0) * c / np.maximum(c - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worth = share * (1 - share) * n * n / spread
+    worst = n * n / np.maximum(nn, 1)
+    plain = (k <= 0) | (k >= n) | (c < 2) | (spread <= 0)
+    worth = np.where(plain, worst, np.clip(worth, worst, n))
+    return wilson(share * worth, worth)
+
+
+def paired(only_first: int, only_second: int, both: int, neither: int, confidence: float = 0.95) -> Rate:
+    """How much more often the first of two answers about the same things is right, with Newcombe's interval.
+
+    Wilson's intervals of the two rates are combined, with what the answers have in common taken out; it stays within
+    -1 and 1, and is right where one answer is always or never right (Newcombe 1998, method 10).
+    """
+    n = only_first + only_second + both + neither
+    if n == 0:
+        raise InputError("a difference over nobody is not known; at least one thing must be counted")
+    first, second = (both + only_first) / n, (both + only_second) / n
+    low_1, high_1 = wilson(both + only_first, n, confidence)
+    low_2, high_2 = wilson(both + only_second, n, confidence)
+    spread = (both + only_first) * (neither + only_second) * (both + only_second) * (neither + only_first)
+    cross = both * neither - only_first * only_second
+    shared = max(cross - n / 2, 0) if cross > 0 else cross
+    alike = shared / spread**0.5 if spread else 0.0
+    difference = first - second
+    down = (first - low_1) ** 2 - 2 * alike * (first - low_1) * (high_2 - second) + (high_2 - second) ** 2
+    up = (high_1 - first) ** 2 - 2 * alike * (high_1 - first) * (second - low_2) + (second - low_2) ** 2
+    low, high = difference - max(float(down), 0) ** 0.5, difference + max(float(up), 0) ** 0.5
+    return Rate(difference, max(low, -1.0), min(high, 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,9 +27,14 @@ class RecordFile:
     place: PlaceColumns
     readings: dict[str, Reading]  # an attribute that no table looks at has none
 
-    def frames(self, watch: Watch = unwatched, *, flag: str | None = None) -> Iterator[pl.DataFrame]:
-        """The records in pieces: `geoid`, for every attribute its level as a number, and a 0/1 column `flag`."""
-        wanted = dict.fromkeys([*self.place.names, *(c for r in self.readings.values() for c in r.columns)])
+    def frames(
+        self, watch: Watch = unwatched, *, flag: str | None = None, names: Sequence[str] = ()
+    ) -> Iterator[pl.DataFrame]:
+        """The records in pieces: `geoid`, for every attribute its level as a number, and a 0/1 column `flag`.
+
+        Columns in `names` are passed on as text; a blank is null.
+        """
+        wanted = dict.fromkeys([*self.place.names, *(c for r in self.readings.values() for c in r.columns), *names])
         wanted |= {} if flag is None else {flag: None}
         geography = self.scenario.geography
         for chunk in self.source.chunks(wanted):
@@ -43,6 +48,9 @@ class RecordFile:
                 columns.append(pl.Series(attribute.name, levels))
             if flag is not None:
                 columns.append(pl.Series(flag, _positions(self.source, chunk, flag, ["0", "1"])))
+            for name in names:
+                text = chunk.frame[name].cast(pl.String).str.strip_chars()
+                columns.append(text.set(text == "", None))
             frame = pl.DataFrame(columns)
             self._refuse_impossible(frame, chunk.first)
             watch(chunk.done)
@@ -90,8 +98,8 @@ def record_frame(
     return pl.DataFrame([*columns, *(pl.Series(column, group, dtype=pl.Int16) for column, group in bins.items())])
 
 
-def open_records(path: Path, scenario: Scenario) -> RecordFile:
-    """Look at a record file's header and find every attribute the scenario's tables need."""
+def open_records(path: Path, scenario: Scenario, attributes: Collection[str] | None = None) -> RecordFile:
+    """Look at a record file's header and find every attribute the scenario's tables need, or those named."""
     source = open_source(path)
     if {"variable", "value"} <= set(source.columns):
         raise InputError(
@@ -102,19 +110,25 @@ def open_records(path: Path, scenario: Scenario) -> RecordFile:
     if place.level not in (None, geography.place):
         raise InputError(f"{path.name}: records are placed by {place.level}; expected a column '{geography.place}'")
     readings = {}
+    needed = scenario.attributes_used if attributes is None else attributes
     for attribute in scenario.schema.attributes:
-        if attribute.name in scenario.attributes_used:
-            readings[attribute.name] = _reading(source, attribute, scenario)
+        if attribute.name in needed:
+            readings[attribute.name] = _reading(source, attribute, scenario, counted=attributes is None)
     return RecordFile(source, scenario, place, readings)
 
 
-def _reading(source: Source, attribute: Attribute, scenario: Scenario) -> Reading:
+def _reading(source: Source, attribute: Attribute, scenario: Scenario, *, counted: bool) -> Reading:
     """The first spelling of an attribute whose columns the file has."""
     for reading in attribute.readings:
         if all(column in source.columns for column in reading.columns):
             return reading
     preferred = attribute.readings[0].columns
     missing = next(column for column in preferred if column not in source.columns)
+    if not counted:
+        raise InputError(
+            f"{source.path.name}: column '{missing}' is missing; it says '{attribute.name}', which is needed of every "
+            f"record here; found: {source.told}"
+        )
     looks = {
         t.name: {n for line in t.lines if line.predicate for n in line.predicate.by_attribute} for t in scenario.tables
     }

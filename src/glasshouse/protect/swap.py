@@ -6,6 +6,10 @@ household that is not entirely imputed has some chance, one at risk a higher one
 never swapped: they are not among the households here. With equal chances this is random swapping at a given rate, the
 plain form of what paper 004 does (it grades the chances in four steps, and takes partners from the five nearest).
 
+All chance is in draws that belong to households (`Draws`). So the same draws give common random numbers to a file and
+to the same file without a person: households of another area, or another number of persons or adults, trade places as
+they did, and of those that agree on all this most do, too.
+
 The Bureau never published its rates, what it took for a small block, or how far households may move. Here these are
 parameters; their defaults are ours, for studies, and no estimate of the Bureau's.
 """
@@ -21,9 +25,11 @@ from glasshouse.errors import InputError
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 _KINDS = {"Ints": np.int64, "Flags": np.bool_}
 
-SHUFFLES = 4  # times that chosen households are paired at random, before those left over are paired in order
+CHOOSING, REMAINING, DRAFTING, BREAKING, STEPS = range(5)  # the columns of draws; after these, one for each shuffle
+SHUFFLES = 8  # times that chosen households are paired at random, two in three each time, before the few left over
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,44 @@ class Households:
             wanted, found = np.dtype(_KINDS[str(field.type)]), getattr(self, field.name).dtype
             if found != wanted:
                 raise InputError(f"the column '{field.name}' of the households must be {wanted}; found {found}")
-        _, first, number = np.unique(self.block, return_index=True, return_inverse=True)
+        order = np.argsort(self.block, kind="stable")  # quick where rows go by block already
+        same_block = np.diff(self.block[order]) == 0
         for name, place in (("area", self.area), ("near", self.near)):
-            if np.any(place[first][number] != place):
+            if np.any(same_block & (place[order[1:]] != place[order[:-1]])):
                 raise InputError(f"a block of the households has two values of '{name}'; it must lie in one")
 
     def __len__(self) -> int:
         return len(self.block)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """All chance of a swap: a row for each household, even draws between 0 and 1, a column for each use of them."""
+
+    table: Floats
+    row: Ints  # of each household in the table, so that some of many need no copy
+
+    def __post_init__(self) -> None:
+        if self.table.ndim != 2 or self.table.dtype != np.float64 or self.table.shape[1] < STEPS:
+            found = f"{self.table.dtype} of shape {self.table.shape}"
+            raise InputError(f"draws are a row of float64 for each household, at least {STEPS} each; found {found}")
+
+    @classmethod
+    def of(cls, count: int, rng: np.random.Generator, shuffles: int = SHUFFLES) -> Draws:
+        """Draws for so many households; the first of more households draw the same."""
+        table = np.asfortranarray(rng.random((count, STEPS + shuffles)))  # one use after the other in memory
+        return cls(table, np.arange(count))
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def some(self, rows: Ints) -> Draws:
+        """Those of some households."""
+        return Draws(self.table, self.row[rows])
+
+    def of_use(self, use: int, rows: Ints | slice = slice(None)) -> Floats:
+        """What households drew for one use: all of them, or some."""
+        return np.asarray(self.table[self.row[rows], use])
 
 
 @dataclass(frozen=True)
@@ -114,26 +151,30 @@ def at_risk(block: Ints, persons_in_block: Ints, unit_of_person: Ints, race_grou
     return risk
 
 
-def swap(households: Households, rates: Rates, rng: np.random.Generator) -> Swap:
-    """Choose households by their risk, pair them, and exchange their blocks. Same rows, same generator: same swap.
+def swap(households: Households, rates: Rates, draws: Draws) -> Swap:
+    """Choose households by their risk, pair them, and exchange their blocks. Same rows, same draws: same swap.
 
     Pairs agree on area and key, and differ in `near`. Chosen ones are paired with chosen ones first, at random. Those
     left over take partners that were not chosen, those at risk before others. Where there are none, pairs are broken up
     to make two of one. So every pair has a chosen household, and as few as possible of the chosen stay where they are.
+
+    Pairs depend on the households of the same area and key alone, and not on the order of rows.
     """
+    if len(draws) != len(households):
+        raise InputError(f"every household needs its draws; found {len(households)} households, {len(draws)} of draws")
     group, near = _numbered(households.area, households.key), households.near
     chance = np.where(households.risk, rates.risky, rates.base)
-    chosen = (rng.random(len(households)) < chance) & ~households.fixed
+    chosen = (draws.of_use(CHOOSING) < chance) & ~households.fixed
     idle = ~chosen & ~households.fixed
     partner = np.full(len(households), -1, np.int64)
-    for _ in range(SHUFFLES):
-        left, right = _neighbours(_shuffled(chosen & (partner < 0), group, rng), group)
-        _join(partner, near, left, right)
-    left, right = _opposites(_shuffled(chosen & (partner < 0), group, rng), group, near)
-    _join(partner, near, left, right)
+    for use in range(STEPS, draws.table.shape[1]):
+        rows = _ordered(chosen & (partner < 0), group, draws, use)
+        _join(partner, near, *_nearest(rows, group, draws.of_use(use, rows)))
+    rows = _ordered(chosen & (partner < 0), group, draws, REMAINING)
+    _join(partner, near, *_opposites(rows, group, near))
     # Whoever of a group is left over is in one and the same `near` from here on.
-    _draft(partner, households, group, chosen, idle, rng)
-    _break_up(partner, households, group, chosen, idle, rng)
+    _draft(partner, households, group, chosen, idle, draws)
+    _break_up(partner, households, group, chosen, idle, draws)
     block = np.where(partner >= 0, households.block[partner], households.block)
     return Swap(partner, block, int(np.count_nonzero(chosen & (partner < 0))), chosen)
 
@@ -149,11 +190,14 @@ def _numbered(one: Ints, two: Ints) -> Ints:
     return number
 
 
-def _shuffled(some: Flags, group: Ints, rng: np.random.Generator, first: Flags | None = None) -> Ints:
-    """The rows that are flagged, group by group; in each group at random, or those of `first` before others."""
-    rows = rng.permutation(np.flatnonzero(some))
+def _ordered(some: Flags, group: Ints, draws: Draws, use: int, first: Flags | None = None) -> Ints:
+    """The rows that are flagged, group by group; in each group by their draws, or those of `first` before others.
+
+    Draws that are equal, if ever, go by their rows in the table, wherever the households are.
+    """
+    rows = np.flatnonzero(some)
     keys = (group[rows],) if first is None else (~first[rows], group[rows])
-    return rows[np.lexsort(keys)]
+    return rows[np.lexsort((draws.row[rows], draws.of_use(use, rows), *keys))]
 
 
 def _rank(group: Ints) -> tuple[Ints, Ints]:
@@ -161,6 +205,17 @@ def _rank(group: Ints) -> tuple[Ints, Ints]:
     begin = np.flatnonzero(np.diff(group, prepend=-1))
     size = np.diff(begin, append=len(group))
     return np.arange(len(group)) - np.repeat(begin, size), np.repeat(size, size)
+
+
+def _nearest(rows: Ints, group: Ints, draw: Floats) -> tuple[Ints, Ints]:
+    """In each group, ordered by `draw`, the rows of which each is the nearest to the other.
+
+    Pairs counted off from the beginning would all be others if one row was taken away; these are, next to it only.
+    """
+    gap = np.where(np.diff(group[rows]) == 0, np.diff(draw), np.inf)
+    around = np.concatenate([[np.inf], gap, [np.inf]])
+    first = np.flatnonzero((gap < around[:-2]) & (gap <= around[2:]))
+    return rows[first], rows[first + 1]
 
 
 def _neighbours(rows: Ints, group: Ints) -> tuple[Ints, Ints]:
@@ -200,34 +255,40 @@ def _same_rank(one: Ints, two: Ints, group: Ints) -> tuple[Ints, Ints]:
     return first, second
 
 
-def _draft(
-    partner: Ints, households: Households, group: Ints, chosen: Flags, idle: Flags, rng: np.random.Generator
-) -> None:  # fmt: skip
+def _draft(partner: Ints, households: Households, group: Ints, chosen: Flags, idle: Flags, draws: Draws) -> None:
     """Partners that were not chosen for those left over."""
     waiting = chosen & (partner < 0)
+    if not np.any(waiting):
+        return
     count, home = _left_over(waiting, households, group)
-    asking = _shuffled(waiting, group, rng, first=households.risk)
-    asked = _shuffled(idle & (count > 0) & (households.near != home), group, rng, first=households.risk)
+    asking = _ordered(waiting, group, draws, DRAFTING, first=households.risk)
+    free = idle & (count > 0) & (households.near != home)
+    # where those at risk are enough, the others, who are many, need not be ordered
+    enough = np.bincount(group[free & households.risk], minlength=len(group))[group] >= count
+    asked = _ordered(free & (households.risk | ~enough), group, draws, DRAFTING, first=households.risk)
     one, two = _same_rank(asking, asked, group)
     _join(partner, households.near, asking[one], asked[two])
 
 
-def _break_up(
-    partner: Ints, households: Households, group: Ints, chosen: Flags, idle: Flags, rng: np.random.Generator
-) -> None:  # fmt: skip
+def _break_up(partner: Ints, households: Households, group: Ints, chosen: Flags, idle: Flags, draws: Draws) -> None:
     """Where nobody elsewhere is free: two left over take the two of a pair elsewhere; an odd one brings a neighbour.
 
     After it, if anyone is still left over: all households elsewhere have a partner in its `near`, or nobody is free.
     """
     near, waiting = households.near, chosen & (partner < 0)
+    if not np.any(waiting):
+        return
     count, home = _left_over(waiting, households, group)
-    neighbours = _shuffled(idle & (partner < 0) & (count > 0), group, rng, first=households.risk)
+    neighbours = _ordered(idle & (partner < 0) & (count > 0), group, draws, BREAKING, first=households.risk)
     rank, _ = _rank(group[neighbours])
     # one neighbour comes last in each group, and so is alone where the number left over is even
-    rows = np.concatenate([_shuffled(waiting, group, rng, first=households.risk), neighbours[rank == 0]])
+    rows = np.concatenate([_ordered(waiting, group, draws, BREAKING, first=households.risk), neighbours[rank == 0]])
     one, other = _neighbours(rows[np.argsort(group[rows], kind="stable")], group)
     elsewhere = (count > 0) & (near != home)
-    pair = _shuffled(elsewhere & (partner > np.arange(len(group))) & elsewhere[partner], group, rng)
+    paired = _ordered((partner >= 0) & elsewhere & elsewhere[partner], group, draws, BREAKING)
+    place = np.empty(len(group), np.int64)
+    place[paired] = np.arange(len(paired))
+    pair = paired[place[paired] < place[partner[paired]]]  # each pair once
     two, broken = _same_rank(one, pair, group)
     left, right = pair[broken], partner[pair[broken]]
     _join(partner, near, one[two], left)

@@ -86,6 +86,46 @@ class Lines:
 
 
 @dataclass(frozen=True)
+class Bands:
+    """Rates by step, each with its interval, one line per group, side by side in panels; the y axis is a share."""
+
+    title: str
+    data: pl.DataFrame  # the columns of all axes, low, high
+    x: Axis
+    steps: tuple[str, ...]  # of x, in order
+    y: Axis
+    group: Axis
+    panel: str
+
+    def spec(self) -> Spec:
+        colour = self.group.colour(self.data)  # the same in every panel
+        panels = [
+            {"title": str(name), **self._panel(part, colour)}
+            for (name,), part in self.data.group_by(self.panel, maintain_order=True)
+        ]
+        return {"title": self.title, "hconcat": panels or [{"mark": "point", "data": {"values": []}}]}
+
+    def _panel(self, data: pl.DataFrame, colour: Spec) -> Spec:
+        shift = {"xOffset": {"field": self.group.column, "type": "nominal", "sort": colour["scale"]["domain"]}}
+        x = self.x.step(sort=list(self.steps), axis={"labelAngle": -40})
+        y = self.y.number() | {"scale": {"domain": [0, 1]}, "axis": {"format": "%"}}
+        values = {"values": data.to_dicts()}
+        ends = {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "color": colour, **shift}
+        line = {"type": "line", "strokeWidth": 1, "opacity": 0.5}
+        points = {"type": "point", "filled": True, "size": 30}
+        at = {"x": x, "y": y, "color": colour}
+        return {
+            "width": 270,
+            "height": 280,
+            "layer": [
+                {"data": values, "mark": line, "encoding": {**at, **shift}},
+                {"data": values, "mark": {"type": "rule", "strokeWidth": 2}, "encoding": ends},
+                {"data": values, "mark": points, "encoding": {**at, **shift}},
+            ],
+        }
+
+
+@dataclass(frozen=True)
 class Tiles:
     """Coloured tiles over two numbers, in a grid of panels."""
 
@@ -207,7 +247,7 @@ def _small(text: str) -> Spec:
     return {"text": text, "fontSize": 11, "fontWeight": "normal", "frame": "group"}
 
 
-def write(picture: Lines | Tiles | Density, path: Path) -> None:
+def write(picture: Lines | Bands | Tiles | Density, path: Path) -> None:
     """Write a picture as SVG, for the owner alone."""
     spec = {"config": {"background": "white", "title": {"anchor": "start"}}, **picture.spec()}
     drawn = vl_convert.vegalite_to_svg(spec, vl_version="6.4")

@@ -38,6 +38,7 @@ from glasshouse.run.options import (
     say,
 )
 from glasshouse.run.population_cli import app as population_app
+from glasshouse.run.reidentify_cli import app as reidentify_app
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.identities import Finding
@@ -59,6 +60,7 @@ app = typer.Typer(
 
 app.add_typer(population_app)
 app.add_typer(attack_app)
+app.add_typer(reidentify_app)
 app.add_typer(infer_app)
 
 

@@ -41,13 +41,26 @@ READING = 0.1  # the share of the work, for the progress bar
 ROW_GROUP = 100_000  # rows that a data file is written in at once
 
 
+class Asked(Protocol):
+    """One unit of work: its code, and how many places it has. Whatever else, the work knows."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def places(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Item:
-    """One unit of work: its code, its numbers, and the records to start from, if they are given."""
+    """One unit of an attack on tables: its code, its numbers, and the records to start from, if they are given."""
 
     code: str
     unit: Unit
     start: tuple[Index, Codes] | None = None
+
+    @property
+    def places(self) -> int:
+        return len(self.unit.counts.places)
 
 
 @dataclass(frozen=True)
@@ -71,18 +84,20 @@ class Job:
         return Ladder(limit=Limit(effort=self.effort, seconds=self.seconds))
 
     def generator(self, unit: str, question: str) -> np.random.Generator:
-        """Chance for a unit: its own, whoever does it and when."""
-        digest = hashlib.sha256(f"{self.seed}/{unit}/{question}".encode()).digest()
-        return np.random.default_rng(np.frombuffer(digest, np.uint32))
+        return chance(self.seed, unit, question)
 
 
-class Work(Protocol):
-    """Does one unit; returns its frames, and notes that are plain JSON. `clock` among them: not final."""
+def chance(seed: int, unit: str, question: str) -> np.random.Generator:
+    """Chance for a unit: its own, whoever does it and when."""
+    digest = hashlib.sha256(f"{seed}/{unit}/{question}".encode()).digest()
+    return np.random.default_rng(np.frombuffer(digest, np.uint32))
 
-    def __call__(self, job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]: ...
+
+# Does one unit of a job; returns its frames, and notes that are plain JSON. `clock` among them: not final.
+Work = Callable[[Any, Any], tuple[dict[str, pl.DataFrame], dict[str, Any]]]
 
 
-def do(job_and_work: tuple[Job, Work], item: Item) -> Entry:
+def do(job_and_work: tuple[Any, Work], item: Asked) -> Entry:
     """One unit, whatever happens: what cannot be done is an entry too."""
     job, work = job_and_work
     began, cpu = time.perf_counter(), time.process_time()
@@ -101,12 +116,14 @@ def do(job_and_work: tuple[Job, Work], item: Item) -> Entry:
         notes = {"refused": {"reason": f"a bug of ours ({type(error).__name__} at {where})", "cells": []}, "bug": True}
     notes["seconds"] = round(time.perf_counter() - began, 6)
     notes["cpu"], notes["process"] = round(time.process_time() - cpu, 6), os.getpid()
-    notes["places"] = len(item.unit.counts.places)
+    notes["places"] = item.places
     return Entry(item.code, notes, frames)
 
 
-def _explained(job: Job, item: Item, refused: NothingFits) -> dict[str, Any]:
+def _explained(job: Any, item: Any, refused: NothingFits) -> dict[str, Any]:
     """Why nothing fits: the numbers that cannot all be true."""
+    if not isinstance(job, Job) or not isinstance(item, Item):
+        return {"reason": str(refused), "cells": []}
     levels = {item.unit.counts.level: item.unit.counts}
     if item.unit.areas is not None:
         levels[item.unit.areas.level] = item.unit.areas
@@ -271,13 +288,13 @@ def unit_of(release: Release, geography: Geography, area_level: str | None) -> t
 
 
 def run(
-    job: Job, work: Work, items: Iterable[Item], ledger: Ledger, crew: Crew, watch: Callable[[Tally], None]
+    job: Any, work: Work, items: Iterable[Asked], ledger: Ledger, crew: Crew, watch: Callable[[Tally], None]
 ) -> Tally:
     """Do the units that are not done yet; every answer is in the ledger before the next is taken."""
     tally = Tally()
     finished = ledger.finished()
 
-    def left() -> Iterator[Item]:
+    def left() -> Iterator[Asked]:
         for item in items:
             if item.code in finished:
                 tally.earlier += 1

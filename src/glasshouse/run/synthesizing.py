@@ -24,7 +24,7 @@ from glasshouse.population.homes import COLUMNS
 from glasshouse.population.identity import spelled
 from glasshouse.population.people import HOUSEHOLD, VACANT
 from glasshouse.population.preset import RACES
-from glasshouse.protect.swap import Households, Rates, at_risk, swap, swap_key
+from glasshouse.protect.swap import Draws, Households, Rates, at_risk, swap, swap_key
 
 Ints = NDArray[np.int64]
 
@@ -50,7 +50,7 @@ class Choices:
 def synthesize(county: County, choices: Choices, folder: Path, watch: Callable[[float], None]) -> dict[str, Any]:
     """Write the files of a county; returns how much of everything there is."""
     homes = _homes(county, watch)
-    swapped = swap(homes.swappable, choices.rates, county.chance(SWAP))
+    swapped = swap(homes.swappable, choices.rates, Draws.of(len(homes.swappable), county.chance(SWAP)))
     housed = subsidy.simulate(homes.subsidisable, county.chance(SUBSIDY), alpha=choices.alpha, share=choices.subsidised)
     counts: dict[str, Any] = {
         "tracts": county.places.tracts,

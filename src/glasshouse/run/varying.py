@@ -15,7 +15,7 @@ from glasshouse.attack.published import Published, recounted
 from glasshouse.attack.vary import Far, admitted, vary
 from glasshouse.errors import InputError
 from glasshouse.files.records import level_matrix, open_records
-from glasshouse.files.regroup import by_key, regroup
+from glasshouse.files.units import by_unit
 from glasshouse.geography import plural
 from glasshouse.records import Codes, Index
 from glasshouse.run.rebuilding import METHOD, place_columns, start_of
@@ -83,11 +83,8 @@ def starts(
     path: Path, scenario: Scenario, near: Path, *, flag: str | None = None
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """The records of a file, unit by unit in the order of their codes."""
-    width = scenario.geography.lengths[scenario.geography.unit]
     file = open_records(path, scenario)
-    unit = pl.col("geoid").str.head(width).alias("unit")
-    for group in regroup((frame.with_columns(unit) for frame in file.frames(flag=flag)), "unit", near=near):
-        yield from by_key(group, "unit")
+    return by_unit(file.frames(flag=flag), scenario.geography, near)
 
 
 def uniques(path: Path, published: Published, scenario: Scenario, near: Path) -> tuple[pl.DataFrame, bool]:

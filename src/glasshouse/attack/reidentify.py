@@ -1,0 +1,277 @@
+"""Who is behind a record? Records are linked to named people, one to one, and what they tell is attached.
+
+Paper 000, algorithms 1 to 4. Two files are compared place by place. Records that agree on what is known of people (sex
+and age) are linked, the first of one file with the first of the other, the second with the second, and none twice;
+first those that agree exactly, then, of the rest, those that agree in bins. What the linked record says besides (race
+and origin) is then attached to the person: a putative re-identification. It is confirmed when the truth has that
+person in that place with that sex, that age (in bins) and exactly what was attached.
+
+Which of several equal records comes first must not be an accident of the files. So records are put into an order that
+depends on what they say alone, and then taken in the order of a draw (`taken`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.records import Codes
+from glasshouse.schema import Recode, Schema
+
+Ints = NDArray[np.int64]
+Small = NDArray[np.int32]  # half the memory is twice as fast
+Flags = NDArray[np.bool_]
+
+NOBODY = -1
+EXACTLY, IN_BINS = 1, 2  # how two records were found to agree
+_DIRECT = 1 << 20  # keys up to here are looked up in a table; larger ones are numbered first
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is known of people before the attack, exactly and in bins, and what is sensitive: all the rest.
+
+    `unique_on` names attributes, or bins of one; their attributes are what is known.
+    """
+
+    schema: Schema
+    bins: Mapping[str, Recode]
+    unique_on: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.unique_on:
+            raise InputError(
+                "the scenario does not say by what people are known; it needs unique_on under [compare], "
+                'such as ["sex", "agebin"]'
+            )
+        if not self.sensitive:
+            raise InputError("the scenario has no attribute besides those that people are known by: nothing is learnt")
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The attributes that an attacker has of people."""
+        names = (self.bins[name].attribute if name in self.bins else name for name in self.unique_on)
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The attributes that an attacker would learn."""
+        return tuple(attribute.name for attribute in self.schema.attributes if attribute.name not in self.known)
+
+    @cached_property
+    def cells(self) -> int:
+        """How many combinations of sensitive levels there are."""
+        return int(np.prod([len(self.schema.attribute(name)) for name in self.sensitive]))
+
+    def exactly(self, levels: Mapping[str, NDArray[Any]]) -> Ints:
+        """One number for what is known of each record."""
+        return _together([(levels[name], len(self.schema.attribute(name))) for name in self.known])
+
+    def in_bins(self, levels: Mapping[str, NDArray[Any]]) -> Ints:
+        """One number for what is known of each record, in bins."""
+        parts = []
+        for name in self.unique_on:
+            if name in self.bins:
+                groups = _groups(self.schema, self.bins[name])
+                parts.append((groups[levels[self.bins[name].attribute]], len(self.bins[name].leaves) + 1))
+            else:
+                parts.append((levels[name], len(self.schema.attribute(name))))
+        return _together(parts)
+
+    def cell(self, levels: Mapping[str, NDArray[Any]]) -> Ints:
+        """One number for what is sensitive about each record."""
+        return _together([(levels[name], len(self.schema.attribute(name))) for name in self.sensitive])
+
+    def levels(self, codes: Codes) -> dict[str, NDArray[np.int16]]:
+        """The columns of a matrix of codes by attribute."""
+        return {attribute.name: codes[:, at] for at, attribute in enumerate(self.schema.attributes)}
+
+
+def _together(parts: list[tuple[NDArray[Any], int]]) -> Ints:
+    number = np.zeros(len(parts[0][0]), np.int64)
+    for levels, size in parts:
+        number = number * size + levels
+    return number
+
+
+def _groups(schema: Schema, recode: Recode) -> Ints:
+    """The bin of each level; levels in no bin share one of their own."""
+    of_level = np.full(len(schema.attribute(recode.attribute)), len(recode.leaves), np.int64)
+    for number, leaf in enumerate(recode.leaves):
+        of_level[sorted(leaf.levels)] = number
+    return of_level
+
+
+@dataclass(frozen=True)
+class People:
+    """Records of a unit, place by place, in the order in which they are taken.
+
+    `cell` is what is sensitive; a list of named people has none (`NOBODY`).
+    """
+
+    place: Small  # the number of the place, increasing
+    exact: Small
+    binned: Small
+    cell: Small
+
+    def __post_init__(self) -> None:
+        if np.any(np.diff(self.place) < 0):
+            raise GlasshouseBug("records to be linked must lie place by place")
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @classmethod
+    def of(cls, place: NDArray[Any], exact: NDArray[Any], binned: NDArray[Any], cell: NDArray[Any]) -> People:
+        return cls(*(column.astype(np.int32) for column in (place, exact, binned, cell)))
+
+    def saying(self, cell: NDArray[Any]) -> People:
+        """The same records with something else that is sensitive."""
+        return People(self.place, self.exact, self.binned, cell.astype(np.int32))
+
+
+@dataclass(frozen=True)
+class Links:
+    """Which record of the right file each record of the left one is linked to, and back; `NOBODY` for none."""
+
+    left: Small
+    right: Small
+    how: NDArray[np.int8]  # of each right record: EXACTLY, IN_BINS or 0
+
+    @property
+    def exact(self) -> int:
+        return int(np.count_nonzero(self.how == EXACTLY))
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.how))
+
+
+def taken(place: NDArray[Any], rng: np.random.Generator) -> Ints:
+    """The order in which records are taken: place by place, and in each place as a draw says."""
+    return np.lexsort((rng.random(len(place)), place))
+
+
+def match(left: NDArray[Any], left_place: Small, right: NDArray[Any], right_place: Small) -> Links:
+    """Algorithm 1: link records of the same place and key, one to one, in order.
+
+    The i-th record with a key is linked to the i-th of the other file with that key, so it is one pass over both.
+    """
+    left, right = _numbered(left, right)
+    return _linked((left_place, left, left, left), (right_place, right, right, right), cells=1, passes=1)
+
+
+def compile_once() -> None:
+    """Link nobody to nobody, so that what is compiled is there."""
+    none = np.empty(0, np.int32)
+    match(none, none, none, none)
+
+
+def agreement(left: People, right: People, cells: int) -> Links:
+    """Algorithm 2: records that are the same, first with exact age, then in bins."""
+    return _both(left, right, cells)
+
+
+def putative(data: People, listed: People) -> Links:
+    """Algorithm 3: which record each listed person could be, by what is known of people alone."""
+    return _both(data, listed, cells=1)
+
+
+def attached(data: People, links: Links) -> Ints:
+    """What the linked record says about each person of the list; `NOBODY` where there is none."""
+    cell = np.full(len(links.right), NOBODY)
+    some = links.right >= 0
+    cell[some] = data.cell[links.right[some]]
+    return cell
+
+
+def confirmed(listed: People, attached_cell: Ints, truth: People, true_row: Ints) -> tuple[Flags, Flags]:
+    """Algorithm 4: whose attached cell is right, in bins of what is known and exactly.
+
+    `true_row` is the record of that person in that place in the truth, or `NOBODY`. Both files name a person at most
+    once in a place, so the paper's two passes come down to comparing these two records.
+    """
+    right = (true_row >= 0) & (attached_cell >= 0)
+    if len(truth):
+        right &= (truth.binned[true_row] == listed.binned) & (truth.cell[true_row] == attached_cell)
+        return right, right & (truth.exact[true_row] == listed.exact)
+    return right, right
+
+
+def _both(left: People, right: People, cells: int) -> Links:
+    exact = _numbered(left.exact, right.exact, cells)
+    binned = _numbered(left.binned, right.binned, cells)
+    return _linked(
+        (left.place, exact[0], binned[0], left.cell), (right.place, exact[1], binned[1], right.cell), cells, passes=2
+    )
+
+
+def _numbered(left: NDArray[Any], right: NDArray[Any], cells: int = 1) -> tuple[Small, Small]:
+    """Keys that fit into a table; large ones are numbered from 0."""
+    if max(left.max(initial=0), right.max(initial=0)) * cells >= _DIRECT:
+        _, number = np.unique(np.concatenate([left, right]), return_inverse=True)
+        left, right = number[: len(left)], number[len(left) :]
+    return left.astype(np.int32, copy=False), right.astype(np.int32, copy=False)
+
+
+_Columns = tuple[Small, Small, Small, Small]  # place, exact key, key in bins, cell
+
+
+def _linked(left: _Columns, right: _Columns, cells: int, passes: int) -> Links:
+    links = Links(
+        np.full(len(left[0]), NOBODY, np.int32),
+        np.full(len(right[0]), NOBODY, np.int32),
+        np.zeros(len(right[0]), np.int8),
+    )
+    size = cells * (1 + max(int(key.max(initial=-1)) for key in (*left[1:3], *right[1:3])))
+    queue = np.full(size, NOBODY, np.int32)
+    following = np.empty(len(right[0]), np.int32)
+    _link(*left, *right, cells, passes, links.left, links.right, links.how, queue, following)
+    return links
+
+
+@njit(cache=True, nogil=True)
+def _link(  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    left_place, left_exact, left_binned, left_cell, right_place, right_exact, right_binned, right_cell, cells, passes,
+    to_right, to_left, how, queue, following,
+):  # fmt: skip
+    """Place by place: the records of the right file in a queue for each key, from which the left ones are served."""
+    i, j = 0, 0
+    while i < len(left_place) and j < len(right_place):
+        place = max(left_place[i], right_place[j])
+        while i < len(left_place) and left_place[i] < place:
+            i += 1
+        while j < len(right_place) and right_place[j] < place:
+            j += 1
+        left_begin, right_begin = i, j
+        while i < len(left_place) and left_place[i] == place:
+            i += 1
+        while j < len(right_place) and right_place[j] == place:
+            j += 1
+        for number in range(1, passes + 1):
+            left_key, right_key = (left_exact, right_exact) if number == EXACTLY else (left_binned, right_binned)
+            for r in range(j - 1, right_begin - 1, -1):
+                if to_left[r] < 0:
+                    key = right_key[r] * cells + (right_cell[r] if cells > 1 else 0)
+                    following[r] = queue[key]
+                    queue[key] = r
+            alone = 0
+            for n in range(left_begin, i):
+                if to_right[n] < 0:
+                    key = left_key[n] * cells + (left_cell[n] if cells > 1 else 0)
+                    r = queue[key]
+                    if r >= 0:
+                        to_right[n], to_left[r], how[r] = r, n, number
+                        queue[key] = following[r]
+                    else:
+                        alone += 1
+            for r in range(right_begin, j):
+                queue[right_key[r] * cells + (right_cell[r] if cells > 1 else 0)] = -1
+            if alone == 0:
+                break
