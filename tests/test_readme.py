@@ -44,6 +44,22 @@ def test_the_session_of_the_readme(
     assert len([line for line in shown if line.startswith("$")]) == 5
 
 
+def test_the_second_session_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import re
+
+    monkeypatch.chdir(tmp_path)
+    shown = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    printed: list[str] = []
+    for line in shown.splitlines():
+        if line.startswith("$ glasshouse "):
+            assert main(shlex.split(line)[2:]) == 0
+            printed += [line, *capsys.readouterr().out.splitlines()]
+    assert printed == shown.splitlines()
+    assert len([line for line in printed if line.startswith("$")]) == 4
+
+
 def test_the_plan_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     command, _, shown = text.partition("$ glasshouse infer ")[2].partition("```")[0].partition("\n")

@@ -15,11 +15,13 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     population  a synthetic county          County: places, people, homes, lists, subsidised housing; presets are data
     program     which histograms fit        compile_tables, places_alone, one, farthest, ranges, least, conflict
     mechanism   noise and its price         DiscreteGaussian, sum_of, epsilon, Ledger, allocation
-    attack      what can be learnt          reconstruct, vary: tables to records; infer: noisy counts to beliefs
-    protect     what could be done          swap
-    assess      how bad, how good           rates, variability, likeness
-    report      say it                      charts, variability
-    run         do it at scale              study, ledger, executors; tabulating, checking, rebuilding, varying; cli
+    attack      what can be learnt          reconstruct, vary: tables to records; reidentify, counterfactual: records to
+                                            people; infer: noisy counts to beliefs
+    protect     what could be done          swap; persons: who lives where after it, and without one of them
+    assess      how bad, how good           rates, variability, likeness, baselines, reidentification, paper_tables
+    report      say it                      charts, tables, variability, reidentification
+    run         do it at scale              study, ledger, executors; tabulating, checking, rebuilding, varying,
+                                            linking, reidentifying, leaving; cli
 
 Heavy modules are imported when they are used: `from glasshouse.scenario import load`.
 """

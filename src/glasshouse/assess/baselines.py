@@ -120,8 +120,9 @@ def reach(published: Neighbours) -> Reach:
     guess, chance = modal_guess(left), shares(left)[np.arange(len(row)), cell]
     # the nation too is without this person
     nation, total = published.nation, int(published.nation.sum())
-    tied = (cell == nation.argmax()) & (np.count_nonzero(nation == nation.max(initial=0)) > 1)
-    right = (guess == cell) & ~(tied & ~_tells(left.places) & ~_tells(left.areas))
+    asked = ~_tells(left.places) & ~_tells(left.areas)
+    guess[asked] = (nation - np.eye(len(nation), dtype=np.int64)).argmax(axis=1)[cell[asked]]
+    right = guess == cell
     lost = (left.places.sum(axis=1) <= 1) & (left.areas.sum(axis=1) <= 1)
     chance = np.where(lost, (nation[cell] - 1) / max(total - 1, 1), chance)
     right_without, chance_without = (np.bincount(row, part * some, len(size)) for part in (right.astype(float), chance))

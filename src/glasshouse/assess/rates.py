@@ -8,6 +8,7 @@ the same persons has an interval of its own (`paired`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -64,8 +65,8 @@ def clustered(
 
     `hits_squared`, `product` and `total_squared` are sums over clusters of k k, k n and n n, for k hits in n things.
     From them follows how many independent things the clusters are worth (the variance of a ratio of sums); Wilson's
-    interval is taken for that many. At 0 of n and n of n nothing shows how alike the things of a cluster are: they are
-    counted as if they always shared their fate, which is the worst that can be.
+    interval is taken for that many. At 0 of n and n of n nothing shows how alike the things of a cluster are: there,
+    every cluster counts as one.
 
     >>> low, high = clustered(5, 10, 5, 5, 10, 10)  # ten clusters of one: as if independent, nearly
     >>> float(low.round(2)), float(high.round(2))
@@ -78,10 +79,35 @@ def clustered(
     spread = np.maximum(kk - 2 * share * kn + share * share * nn, 0) * c / np.maximum(c - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         worth = share * (1 - share) * n * n / spread
-    worst = n * n / np.maximum(nn, 1)
-    plain = (k <= 0) | (k >= n) | (c < 2) | (spread <= 0)
-    worth = np.where(plain, worst, np.clip(worth, worst, n))
-    return wilson(share * worth, worth)
+    worst = n * n / np.maximum(nn, 1)  # the things of a cluster always share their fate
+    blind = (k <= 0) | (k >= n) | (c < 2)
+    worth = np.where(blind, c, np.clip(worth, worst, n))
+    return wilson(np.minimum(share * worth, worth), worth)
+
+
+def difference(
+    first: Sequence[Floats], second: Sequence[Floats], crossed: Sequence[Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """How much larger the first of two clustered rates is, with its interval.
+
+    Both are given as to `clustered`; `crossed` are the sums over clusters of k1 k2, k1 n2, n1 k2 and n1 n2, which tell
+    how far the rates go together. The ends of the two intervals are combined as Newcombe does for paired rates: so it
+    is right where a rate is 0 or 1, too.
+    """
+    (k1, n1, kk1, kn1, nn1, _), (k2, n2, kk2, kn2, nn2, _) = first, second
+    low1, high1 = clustered(*first)
+    low2, high2 = clustered(*second)
+    p1, p2 = k1 / np.maximum(n1, 1), k2 / np.maximum(n2, 1)
+    kk, kn, nk, nn = crossed
+    own1 = np.maximum(kk1 - 2 * p1 * kn1 + p1 * p1 * nn1, 0)
+    own2 = np.maximum(kk2 - 2 * p2 * kn2 + p2 * p2 * nn2, 0)
+    both = kk - p2 * kn - p1 * nk + p1 * p2 * nn
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alike = np.where(own1 * own2 > 0, np.clip(both / np.sqrt(own1 * own2), -1, 1), 0.0)
+    found = p1 - p2
+    down, up = (p1 - low1, high2 - p2), (high1 - p1, p2 - low2)
+    below, above = (np.sqrt(np.maximum(a * a - 2 * alike * a * b + b * b, 0)) for a, b in (down, up))
+    return found, np.maximum(found - below, -1.0), np.minimum(found + above, 1.0)
 
 
 def paired(only_first: int, only_second: int, both: int, neither: int, confidence: float = 0.95) -> Rate:

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from glasshouse.assess.rates import clustered
+from glasshouse.assess.rates import Floats, clustered, difference
 from glasshouse.assess.variability import ALL, BANDS
 from glasshouse.attack.reidentify import EXACTLY, Flags, Ints, Links
 
@@ -29,13 +29,14 @@ ZERO_SOLVAR = "zero-solvar-"
 GUESSERS = ("MDG", "PRG")
 TOGETHER = 64  # units added up at once
 
+# Sums over places of products: k confirmed, n putative, e expected to be confirmed; of a guesser e and n.
+PRODUCTS = ("n_n", "k_n", "k_k", "e_n", "e_e")
+CROSSED = tuple(f"{ours}_{theirs}_{guesser}" for guesser in GUESSERS for ours in "kn" for theirs in "en")
 COUNTS = pl.Schema(
-    {
-        "data": pl.String, "attacker": pl.String, "group": pl.String, "band": pl.String, "population": pl.Int64,
-        "putative": pl.Int64, "confirmed": pl.Int64, "putative_exact": pl.Int64, "confirmed_exact": pl.Int64,
-        "places": pl.Int64, "putative_squared": pl.Int64, "product": pl.Int64, "confirmed_squared": pl.Int64,
-    }
-)  # fmt: skip
+    dict.fromkeys(("data", "attacker", "group", "band"), pl.String)
+    | dict.fromkeys(("population", "putative", "confirmed", "putative_exact", "confirmed_exact", "places"), pl.Int64)
+    | dict.fromkeys(("expected", *PRODUCTS, *CROSSED), pl.Float64)
+)
 AGREEMENT = pl.Schema(
     {
         "data": pl.String, "with": pl.String, "group": pl.String, "band": pl.String, "population": pl.Int64,
@@ -86,17 +87,41 @@ class Standing:
     population: Mapping[str, Ints]  # by place
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What one file, or guesser, says of a list: who is linked, who is right, and with which chance each would be."""
+
+    links: Links
+    right: tuple[Flags, Flags]  # in bins, exactly
+    chance: Floats
+
+    @classmethod
+    def of(cls, links: Links, right: tuple[Flags, Flags]) -> Answer:
+        """An answer that leaves nothing to chance."""
+        return cls(links, right, right[0].astype(np.float64))
+
+
 def count(
-    data: str, attacker: str, blocks: Blocks, standing: Standing, links: Links, right: tuple[Flags, Flags]
+    data: str, attacker: str, blocks: Blocks, standing: Standing, answer: Answer, guesses: Mapping[str, Answer]
 ) -> pl.DataFrame:
-    """Putative and confirmed re-identifications of one file with one list, in every group and band."""
+    """Putative and confirmed re-identifications of one file with one list, in every group and band.
+
+    `guesses` are the answers of the guessers, to be compared with.
+    """
     named, numbers = [], []
-    events = (links.how > 0, right[0], links.how == EXACTLY, right[1])
+    events = (answer.links.how > 0, answer.right[0], answer.links.how == EXACTLY, answer.right[1])
     for group in GROUPS:
         inside = standing.groups[group]
         found = [np.bincount(standing.place[event & inside], minlength=len(blocks)) for event in events]
-        n, k = found[0], found[1]
-        by_place = np.column_stack([standing.population[group], *found, n > 0, n * n, n * k, k * k])
+        n, k, e = found[0], found[1], _expected(standing, blocks, answer, inside)
+        crossed = []
+        for guesser in GUESSERS:
+            other = guesses[guesser]
+            theirs = np.bincount(standing.place[(other.links.how > 0) & inside], minlength=len(blocks))
+            hoped = _expected(standing, blocks, other, inside)
+            crossed += [k * hoped, k * theirs, n * hoped, n * theirs]
+        products = [n * n, k * n, k * k, e * n, e * e, *crossed]
+        by_place = np.column_stack([standing.population[group], *found, n > 0, e, *products])
         for kind, some in blocks.kinds():
             for band, row in zip((ALL, *BANDS), blocks.by_band(by_place * some[:, None]), strict=True):
                 named.append((data, attacker, kind + group, band))
@@ -104,14 +129,17 @@ def count(
     return _frame(COUNTS, named, numbers)
 
 
-def count_agreement(
-    data: str, other: str, blocks: Blocks, population: Ints, place: NDArray[Any], links: Links
-) -> pl.DataFrame:
-    """How many records of two files are the same, by band; `place` is that of the right file's records."""
+def _expected(standing: Standing, blocks: Blocks, answer: Answer, inside: Flags) -> Floats:
+    """How many are expected to be confirmed, by place."""
+    return np.bincount(standing.place[inside], answer.chance[inside], len(blocks)).astype(np.float64)
+
+
+def count_agreement(data: str, other: str, blocks: Blocks, place: NDArray[Any], links: Links) -> pl.DataFrame:
+    """How many records of the right file, whose places are given, have their like in the left one; by band."""
     named, numbers = [], []
     exact = np.bincount(place[links.how == EXACTLY], minlength=len(blocks))
     binned = np.bincount(place[links.how > 0], minlength=len(blocks))
-    n = population
+    n = np.bincount(place, minlength=len(blocks))
     columns = [n, exact, binned, n > 0, n * n, n * exact, exact * exact, n * binned, binned * binned]
     by_place = np.column_stack(columns)
     for kind, some in blocks.kinds():
@@ -152,43 +180,59 @@ def _batched(frames: Iterable[pl.DataFrame], size: int) -> Iterator[list[pl.Data
 def rates(counts: pl.DataFrame) -> pl.DataFrame:
     """Precision with its interval, beside the better of the two guessers for the same people.
 
-    More is worse for the people. A file's rows without anybody in them are left out. Guessers have no baseline.
+    More is worse for the people. `baseline` is the precision that the guesser has on average; `advantage` is how much
+    more often the file is right than that, with an interval that knows that both speak of the same people. A file's
+    rows without anybody in them are left out. Guessers have no baseline.
     """
     some = counts.filter((pl.col("population") > 0) | (pl.col("putative") > 0))
-    low, high = clustered(*(some[name].to_numpy() for name in (
-        "confirmed", "putative", "confirmed_squared", "product", "putative_squared", "places")))  # fmt: skip
     any_ = pl.col("putative") > 0
+    low, high = clustered(*(some[name].to_numpy() for name in ("confirmed", "putative", "k_k", "k_n", "n_n", "places")))
     rated = some.with_columns(
         pl.when(any_).then(pl.col("confirmed") / pl.col("putative")).alias("precision"),
         pl.when(any_).then(pl.Series(low)).alias("low"),
         pl.when(any_).then(pl.Series(high)).alias("high"),
     )
     where = ["attacker", "group", "band"]
+    theirs = ("expected", "putative", "e_e", "e_n", "n_n", "places")
     guess = (
-        rated.filter(pl.col("data").is_in(GUESSERS) & pl.col("precision").is_not_null())
-        .sort("precision", descending=True, maintain_order=True)
+        rated.filter(pl.col("data").is_in(GUESSERS) & any_)
+        .with_columns((pl.col("expected") / pl.col("putative")).alias("baseline"))
+        .sort("baseline", descending=True, maintain_order=True)
         .group_by(where, maintain_order=True)
-        .agg(pl.col("precision").first().alias("baseline"), pl.col("data").first().alias("guesser"))
-    )
-    beside = pl.col("data").is_in(GUESSERS)
-    return (
-        rated.join(guess, on=where, how="left", maintain_order="left")
-        .with_columns(pl.when(~beside).then(pl.col(name)).alias(name) for name in ("baseline", "guesser"))
-        .select(
-            "data",
-            *where,
-            "population",
-            "putative",
-            "confirmed",
-            "precision",
-            "low",
-            "high",
-            "baseline",
-            "guesser",
-            "putative_exact",
-            "confirmed_exact",
+        .agg(
+            pl.col("baseline").first(),
+            pl.col("data").first().alias("guesser"),
+            *(pl.col(name).first().alias(f"guess_{name}") for name in theirs),
         )
     )
+    joined = rated.join(guess, on=where, how="left", maintain_order="left")
+    beside = ~pl.col("data").is_in(GUESSERS)
+    joined = joined.with_columns(_advantage(joined)).with_columns(
+        pl.when(beside).then(pl.col(name)).alias(name)
+        for name in ("baseline", "guesser", "advantage", "advantage_low", "advantage_high")
+    )
+    return joined.select(
+        "data", *where, "population", "putative", "confirmed", "precision", "low", "high", "baseline", "guesser",
+        "advantage", "advantage_low", "advantage_high", "putative_exact", "confirmed_exact",
+    )  # fmt: skip
+
+
+def _advantage(joined: pl.DataFrame) -> list[pl.Series]:
+    """How much more often than the better guesser; null where either says nothing."""
+    told = joined.select((pl.col("putative") > 0) & pl.col("guesser").is_not_null()).to_series()
+    names = ("confirmed", "putative", "k_k", "k_n", "n_n", "places")
+    ours = [joined[name].to_numpy().astype(np.float64) for name in names]
+    theirs = [joined[f"guess_{name}"].fill_null(0).to_numpy().astype(np.float64) for name in
+              ("expected", "putative", "e_e", "e_n", "n_n", "places")]  # fmt: skip
+    second = (joined["guesser"] == GUESSERS[1]).fill_null(False).to_numpy()
+    crossed = [
+        np.where(second, *(joined[f"{pair}_{guesser}"].to_numpy() for guesser in reversed(GUESSERS)))
+        for pair in ("k_e", "k_n", "n_e", "n_n")
+    ]
+    found = difference(ours, theirs, crossed)
+    ends = ("advantage", "advantage_low", "advantage_high")
+    return [pl.Series(name, np.where(told.to_numpy(), value, np.nan)).fill_nan(None) for name, value in
+            zip(ends, found, strict=True)]  # fmt: skip
 
 
 def agreement_rates(counts: pl.DataFrame) -> pl.DataFrame:

@@ -130,7 +130,10 @@ class People:
 
     @classmethod
     def of(cls, place: NDArray[Any], exact: NDArray[Any], binned: NDArray[Any], cell: NDArray[Any]) -> People:
-        return cls(*(column.astype(np.int32) for column in (place, exact, binned, cell)))
+        columns = place, exact, binned, cell
+        if max(int(column.max(initial=0)) for column in columns) > np.iinfo(np.int32).max:
+            raise InputError("there are too many combinations of what people are known by; leave an attribute out")
+        return cls(*(column.astype(np.int32) for column in columns))
 
     def saying(self, cell: NDArray[Any]) -> People:
         """The same records with something else that is sensitive."""
@@ -214,7 +217,7 @@ def _both(left: People, right: People, cells: int) -> Links:
 
 def _numbered(left: NDArray[Any], right: NDArray[Any], cells: int = 1) -> tuple[Small, Small]:
     """Keys that fit into a table; large ones are numbered from 0."""
-    if max(left.max(initial=0), right.max(initial=0)) * cells >= _DIRECT:
+    if max(int(left.max(initial=0)), int(right.max(initial=0))) * cells >= _DIRECT:
         _, number = np.unique(np.concatenate([left, right]), return_inverse=True)
         left, right = number[: len(left)], number[len(left) :]
     return left.astype(np.int32, copy=False), right.astype(np.int32, copy=False)

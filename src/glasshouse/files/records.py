@@ -49,7 +49,7 @@ class RecordFile:
             if flag is not None:
                 columns.append(pl.Series(flag, _positions(self.source, chunk, flag, ["0", "1"])))
             for name in names:
-                text = chunk.frame[name].cast(pl.String).str.strip_chars()
+                text = _whole(chunk.frame[name]).cast(pl.String).str.strip_chars()
                 columns.append(text.set(text == "", None))
             frame = pl.DataFrame(columns)
             self._refuse_impossible(frame, chunk.first)
@@ -67,6 +67,17 @@ class RecordFile:
                     raise InputError(
                         f"{self.source.where(first + int(found.argmax()))}: {description} cannot be: {zero.reason}"
                     )
+
+
+def _whole(column: pl.Series) -> pl.Series:
+    """Whole numbers that a program has made decimals of, since some were missing, are whole numbers again."""
+    if not column.dtype.is_float():
+        return column
+    column = column.fill_nan(None)  # that is how some programs spell a blank
+    whole = (column == column.round()) & (column.abs() < 2**53)
+    return pl.select(
+        pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(column.cast(pl.String))
+    ).to_series()
 
 
 def level_matrix(frame: pl.DataFrame, schema: Schema) -> Codes:

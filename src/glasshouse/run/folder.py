@@ -25,7 +25,7 @@ MANIFEST = "manifest.json"
 _OURS = re.compile(
     r"lock|run\.json|[0-9A-Za-z]+\.(unit|open)|\.run\.json\.\w+|\.[0-9A-Za-z]+\.(unit|open)\.\w+|\.glasshouse-.*"
 )
-_HALF = re.compile(r"\.[\w-]+\.(parquet|json|svg|html|xlsx)\.\w{8}")  # what a kill leaves of a file that was being written
+_HALF = re.compile(r"\.[\w-]+\.(parquet|json|svg|html|xlsx)\.\w{8}")  # what a kill leaves of a file half written
 
 
 @dataclass(frozen=True)

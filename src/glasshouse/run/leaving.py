@@ -28,6 +28,7 @@ from glasshouse.run.rebuilding import QUESTION
 from glasshouse.run.reidentifying import (
     ATTACKER,
     MODAL,
+    ORDER,
     PROPORTIONAL,
     PUBLISHED,
     TRUTH,
@@ -45,6 +46,7 @@ from glasshouse.run.study import chance
 GROUPS = ("all", "nonmodal", "nonmodal-unique")
 HOUSEHOLD = "household_id"
 ROW = "row"  # of a person in the whole truth
+OR_GUESS = f"+{MODAL}"  # and the modal guess where no record is found
 PREFIX = "L"  # a unit of this job goes by this and its code
 
 LEAVING = pl.Schema(
@@ -231,7 +233,7 @@ class _Unit:
         """Records in the order in which they are taken."""
         found = {}
         for name, some in worlds.items():
-            people = ordered(some, self.features, chance(self.job.base.seed, self.item.code, f"order {name}"))
+            people = ordered(some, self.features, chance(self.job.base.seed, self.item.code, ORDER.format("records")))
             found[name] = People.of(self.number[people.place], people.exact, people.binned, people.cell)
         return found
 
@@ -253,9 +255,11 @@ class _Unit:
         guess_in = self._guesses(self.world, place, nation, row)
         nation[self.true_cell(row)] -= 1
         guess_out = self._guesses(self.world if world is None else world, place, nation, row)
+        modal = guess_in[MODAL], guess_out[MODAL]
         for attacker, (listed, at) in self.lists.items():
             if row not in at:
-                yield from ((teller, attacker, NOBODY, NOBODY) for teller in (*people, *guess_in))
+                tellers = (*people, *(name + OR_GUESS for name in people), *guess_in)
+                yield from ((teller, attacker, NOBODY, NOBODY) for teller in tellers)
                 continue
             said = {
                 name: tuple(inferred(some[name], listed.people, place, at[row]) for some in (self.people, people))
@@ -263,6 +267,10 @@ class _Unit:
             }
             for name, (before, after) in said.items():
                 yield name, attacker, before, after
+                or_guess = [
+                    guess if cell == NOBODY else cell for cell, guess in ((before, modal[0]), (after, modal[1]))
+                ]
+                yield name + OR_GUESS, attacker, or_guess[0], or_guess[1]
             for name in guess_in:  # who guesses needs no record
                 yield name, attacker, guess_in[name], guess_out[name]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from glasshouse.assess.variability import NUMBERS, WORDS, inhabited
 from glasshouse.assess.variability import ZERO as ONE_SOLUTION
 from glasshouse.attack.reidentify import Features, Ints
 from glasshouse.errors import InputError
@@ -25,7 +26,7 @@ from glasshouse.run.reidentifying import (
     PROPORTIONAL,
     PUBLISHED,
     TRUTH,
-    ZERO,
+    VARIED,
     Together,
     features_of,
 )
@@ -48,6 +49,20 @@ class Attacked:
     def told(self) -> dict[str, object] | None:
         """What the reconstruction says of itself."""
         return read_manifest(self.folder) if self.folder else None
+
+    @property
+    def doubts(self) -> list[str]:
+        """What must be known of a reconstruction that is not whole."""
+        told = self.told or {}
+        counts = told.get("counts")
+        refused = len(counts.get("refused", {})) if isinstance(counts, dict) else 0
+        if refused:
+            return [
+                f"warning: {self.name}: {refused:,} units were left out when it was rebuilt; nobody is linked there"
+            ]
+        if told and not told.get("complete"):
+            return [f"warning: {self.name}: the clock stopped part of it; the same reconstruct command does the rest"]
+        return []
 
 
 def attacked(given: str) -> Attacked:
@@ -88,7 +103,10 @@ def listed(given: str) -> tuple[str, Path]:
 
 def _checked(name: str) -> str:
     if not name or len(name) > 40 or not all(letter.isalnum() or letter in "_-" for letter in name):
-        raise InputError(f"'{name[:40]}' cannot be a name; expected letters, digits, - and _, as in swapped=FILE")
+        raise InputError(
+            f"'{name[:40]}' cannot be a name; expected letters, digits, - and _, as in swapped=FILE "
+            "(a path with = in it needs a name before it)"
+        )
     if name in TAKEN_NAMES:
         raise InputError(f"the name {name} is taken; known names of ours: {', '.join(TAKEN_NAMES)}; choose another")
     return name
@@ -111,6 +129,8 @@ class Files:
         for name, file in self.lists.items():
             _need_id(file, f"the list {name}", "nobody is named")
         self.vary = vary / PLACES if vary else None
+        if self.vary is not None:
+            _check_places(self.vary, scenario)
         self.nations: dict[str, Ints] = {}
         self.units: set[str] = set()
         self.rows: dict[str, int] = {}
@@ -135,12 +155,12 @@ class Files:
         wanted |= {name: file.frames() for name, file in self.records.items() if name != PUBLISHED}
         wanted |= {ATTACKER + name: file.frames(names=(ID,)) for name, file in self.lists.items()}
         if self.vary is not None:
-            wanted[ZERO] = _proved(self.vary, self.scenario)
+            wanted[VARIED] = _proved(self.vary, self.scenario)
         streams = {}
         for number, (name, frames) in enumerate(wanted.items()):
             stream = by_unit(self._tapped(name, frames), self.scenario.geography, near, limit=HELD)
             first = next(stream, None)  # reads the file to its end
-            if first is None and name != ZERO:
+            if first is None and name != VARIED:
                 raise InputError(f"{self._path(name).name}: there are no records in it; expected at least one")
             streams[name] = _again(first, stream)
             watch((number + 1) / len(wanted))
@@ -185,14 +205,30 @@ def _need_id(file: RecordFile, what: str, consequence: str) -> None:
         )
 
 
-def _proved(path: Path, scenario: Scenario) -> Iterator[pl.DataFrame]:
-    """The places that are proved to have one solution."""
-    source = open_source(path)
-    columns: Collection[str] = (scenario.geography.place, "distance_upper", "proof")
+def _check_places(path: Path, scenario: Scenario) -> None:
+    """Refuse places that a table would refuse at the end."""
+    source, geography = open_source(path), scenario.geography
+    named = {geography.place: "block", geography.unit: "tract"}
+    columns = [*named, *(name for name in (*WORDS, *NUMBERS) if name not in named.values())]
     for column in columns:
         if column not in source.columns:
             raise InputError(
                 f"{path}: column '{column}' is missing; expected the {PLACES} of glasshouse vary; found: {source.told}"
             )
-    for chunk in source.chunks(columns):
-        yield chunk.frame.filter(ONE_SOLUTION).select(pl.col(scenario.geography.place).alias("geoid"))
+    chunks = [chunk.frame for chunk in source.chunks(columns)]
+    if not chunks:
+        raise InputError(f"{path}: there are no places in it; expected the {PLACES} of glasshouse vary")
+    places = pl.concat(chunks).rename(named)
+    for name in NUMBERS:
+        if not places[name].dtype.is_integer():
+            raise InputError(f"{path}: column '{name}' does not hold whole numbers; expected those of glasshouse vary")
+    if places["population"].sum():
+        inhabited(places)
+
+
+def _proved(path: Path, scenario: Scenario) -> Iterator[pl.DataFrame]:
+    """The places of vary: how many records they have, and whether they are proved to have one solution."""
+    place = scenario.geography.place
+    for chunk in open_source(path).chunks((place, "population", "distance_upper", "proof")):
+        geoid, population = pl.col(place).alias("geoid"), pl.col("population").cast(pl.Int64)
+        yield chunk.frame.select(geoid, population, ONE_SOLUTION.alias("zero"))

@@ -199,6 +199,9 @@ def _run(given: _Given, scenario_name: str) -> int:
             raise Interrupted("interrupted; the units that are done are kept; the same command goes on") from None
         said = {"command": "reidentify", "out": str(given.out) if given.out else None, **found}
         lines = [f"{out} is up to date", *said["lines"]] if told else said["lines"]
+        said["notes"] += [note for file in given.data for note in file.doubts]
+        if given.links and given.out is None:
+            said["notes"].append("note: --links without --out: who was linked to whom is not kept")
         if not given.as_json:
             say(*([] if given.quiet else said["notes"]))
             say(*(f"{unit} is left out: {why['reason']}" for unit, why in said["refused"].items()))

@@ -68,7 +68,7 @@ def conclude(
         put_together(ledger, folder, {"links": LINKS})
         outputs.append("links.parquet")
     learnt = " and ".join(job.features.sensitive)
-    outputs += _tables(folder, ledger, job, found, truth, vary)
+    outputs += _tables(folder, ledger, job, tally, found, truth, vary)
     write(picture(found["rates"], learnt, job.scenario.geography.place), folder / PICTURE)
     told = {
         "persons": tally.counts["persons"],
@@ -86,7 +86,7 @@ def conclude(
     said = {
         "scenario": job.scenario.name, "seed": job.seed, "units": tally.units, "units_from_before": tally.earlier,
         **told, "refused": tally.refused, "bugs": tally.bugs, "stopped_by_clock": tally.clocked,
-        "notes": _notes(job, tally), "lines": [*lines, f"-> {folder}"],
+        "notes": _notes(job, tally, left), "lines": [*lines, f"-> {folder}"],
     }  # fmt: skip
     return said, [*outputs, SUMMARY, PICTURE]
 
@@ -95,6 +95,7 @@ def _tables(
     folder: Path,
     ledger: Ledger,
     job: Reidentification,
+    tally: Tally,
     found: dict[str, pl.DataFrame],
     truth: Path,
     vary: Path | None,
@@ -103,12 +104,24 @@ def _tables(
     overlap = {attacker: _overlap(found["rates"], attacker) for attacker in job.attackers}
     places = None if vary is None else _places(vary, _parts(ledger, "uniques"), job)
     tables = paper_tables(found["rates"], found["agreement"], overlap, places)
-    about = [_origin(truth), "Published figures are of the 2010 Census of the United States (paper 000)."]
+    about = [
+        _origin(truth),
+        *_part(job, tally),
+        "Published figures are of the 2010 Census of the United States (paper 000).",
+    ]
     rounded = [*about, "Our counts are rounded to four digits, which hides nothing in counts below 10,000."]
     return [
         *write_tables(tables, folder, public=False, about=about),
         *write_tables(tables, folder, public=True, about=rounded),
     ]
+
+
+def _part(job: Reidentification, tally: Tally) -> list[str]:
+    """That units are missing, if any are."""
+    if not tally.refused:
+        return []
+    units = job.scenario.geography.told({job.scenario.geography.unit: len(tally.refused)})
+    return [f"Not of everybody: {units} had to be left out."]
 
 
 def _overlap(found: pl.DataFrame, attacker: str) -> dict[str, int]:
@@ -152,7 +165,7 @@ def _headline(found: pl.DataFrame) -> list[dict[str, Any]]:
     return found.filter(pl.col("band") == ALL).drop("band").to_dicts()
 
 
-def _notes(job: Reidentification, tally: Tally) -> list[str]:
+def _notes(job: Reidentification, tally: Tally, left: Tally | None) -> list[str]:
     """What was left aside, and why."""
     counts, notes = tally.counts, []
     place = job.scenario.geography.place
@@ -163,14 +176,42 @@ def _notes(job: Reidentification, tally: Tally) -> list[str]:
             notes.append(
                 f"note: {some:,} records of {attacker} repeat a person in a {place}; one of each was kept, by a draw"
             )
+        if counts[f"{attacker}: listed"] and not counts[f"{attacker}: known"]:
+            notes.append(
+                f"warning: the truth has nobody of {attacker} under that person_id in that {place}: nobody can be "
+                "confirmed, and a precision of 0 says nothing; are identifiers spelled alike in both files?"
+            )
         if some := counts[f"{attacker}: nowhere"]:
             notes.append(
                 f"note: {some:,} records of {attacker} are in {plural(place)} where the truth has nobody; "
-                "they count among all, and match no one"
+                "they count among all, and none can be confirmed"
             )
+    if some := counts["other vary"]:
+        notes.append(
+            f"warning: of {some:,} {plural(place)} of --vary the published file has another number of records; "
+            "was it made from tables of another file?"
+        )
+    if some := counts["not in vary"]:
+        notes.append(
+            f"warning: {some:,} {plural(place)} with people are not in --vary; they do not count as having one solution"
+        )
+    if left is not None:
+        notes += _other_worlds(job, left)
     if not job.proved:
         notes.append(f"note: without --vary it is not known which {plural(place)} have one solution")
     return notes
+
+
+def _other_worlds(job: Reidentification, left: Tally) -> list[str]:
+    """Reconstructions that came out otherwise here than in their folders, with nobody left out."""
+    unit = plural(job.scenario.geography.unit)
+    other = {name: left.units - left.counts[f"same {name}"] for name in job.data if f"same {name}" in left.counts}
+    return [
+        f"note: with nobody left out, {name} is not as in its folder in {some:,} of {left.units:,} {unit} "
+        "(another swap, or tables of another file); both worlds that are compared were rebuilt here"
+        for name, some in other.items()
+        if some
+    ]
 
 
 def _lines(job: Reidentification, tally: Tally, found: dict[str, pl.DataFrame]) -> list[str]:
@@ -199,7 +240,7 @@ def _left_lines(found: pl.DataFrame) -> list[str]:
             "", f"    leaving one person of {attacker} out: how often are they seen rightly?",
             f"    {'':<30}{'with':>8}{'without':>9}   because they answered",
         ]  # fmt: skip
-        for row in rows.iter_rows(named=True):
+        for row in rows.filter(~pl.col("data").str.starts_with(PUBLISHED)).iter_rows(named=True):
             lines.append(
                 f"    {row['data'] + ' ' + row['group']:<30}{row['share_in']:>8.1%}{row['share_out']:>9.1%}   "
                 f"{row['difference']:+.1%} ({row['low']:+.1%} to {row['high']:+.1%})"
@@ -218,8 +259,8 @@ def _line(row: dict[str, Any], group: str) -> str:
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """Is it better than guessing?"""
+    """Is it better than guessing? Of the same people, so the difference decides."""
     guess = f"guessing {row['baseline']:.1%} ({row['guesser']})"
-    if row["low"] > row["baseline"]:
+    if row["advantage_low"] > 0:
         return guess
-    return f"{guess}: no better than guessing"
+    return f"{guess}: no better than guessing" + ("" if row["advantage_high"] <= 0 else ", as far as this tells")

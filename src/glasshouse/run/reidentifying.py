@@ -7,16 +7,17 @@ unless links are asked for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from glasshouse.assess.baselines import Neighbours, modal_guess, modal_status, proportional_guess, reach, shares
-from glasshouse.assess.reidentification import Blocks, Standing, count, count_agreement, count_reach
+from glasshouse.assess.baselines import Floats, Neighbours, modal_guess, modal_status, proportional_guess, reach, shares
+from glasshouse.assess.reidentification import Answer, Blocks, Standing, count, count_agreement, count_reach
 from glasshouse.attack.reidentify import (
     IN_BINS,
     NOBODY,
@@ -35,10 +36,11 @@ from glasshouse.geography import Geography
 from glasshouse.run.study import chance
 from glasshouse.scenario import Scenario
 
-TRUTH, PUBLISHED, ZERO = "CEF", "HDF", "zero"
+TRUTH, PUBLISHED, VARIED = "CEF", "HDF", "places of vary"  # no file that is given can have the last name
 MODAL, PROPORTIONAL = "MDG", "PRG"
 ATTACKER = "attacker "  # a list goes by this and its name among the files of a unit
 ID, DEFINED = "person_id", "data_defined"
+ORDER = "order of {}"
 
 LINKS = pl.Schema(
     {
@@ -129,17 +131,24 @@ def identify(job: Reidentification, item: Together) -> tuple[dict[str, pl.DataFr
     found: dict[str, list[pl.DataFrame]] = {"counts": [], "agreement": [], "reach": [], "links": []}
     for name, other, left, right in _pairs(job, item, world, truth.people, files):
         links = agreement(left, right, job.features.cells)
-        found["agreement"].append(count_agreement(name, other, world.blocks, world.population, right.place, links))
+        found["agreement"].append(count_agreement(name, other, world.blocks, right.place, links))
     published = Neighbours.of(files[PUBLISHED].place, files[PUBLISHED].cell, around.area, job.nations[PUBLISHED])
     if job.proved:
         found["uniques"] = [_uniques(world)]
     found["reach"].append(count_reach(world.blocks, published.places.sum(axis=1), reach(published)))
     tally: Counter[str] = Counter(persons=len(truth.people), defined=int(truth.defined.sum()))
+    if VARIED in item.frames:
+        varied, file = item.frames[VARIED], files[PUBLISHED]
+        there = np.bincount(file.place, minlength=len(around))[around.number(varied["geoid"])]
+        tally["other vary"] += int((there != varied["population"].to_numpy()).sum())
+    if job.proved:
+        known = around.number(item.frames[VARIED]["geoid"]) if VARIED in item.frames else np.empty(0, np.int64)
+        tally["not in vary"] += int((np.delete(world.population, known) > 0).sum())
     for attacker in job.attackers:
         listed = named(job, item, ATTACKER + attacker, around)
         _note(tally, attacker, listed, world)
-        keep = np.flatnonzero(listed.defined)
-        _against(job, item, attacker, world, only(listed, keep), found)
+        listed = only(listed, np.flatnonzero(listed.defined))
+        tally[f"{attacker}: known"] += _against(job, item, attacker, world, listed, found)
     frames = {name: pl.concat(parts) for name, parts in found.items() if parts}
     if job.links and "links" not in frames:
         frames["links"] = pl.DataFrame(schema=LINKS)
@@ -169,8 +178,9 @@ class Facts:
         zero = None
         if job.proved:
             zero = np.zeros(places, np.bool_)
-            if ZERO in item.frames:
-                zero[around.number(item.frames[ZERO]["geoid"])] = True
+            if VARIED in item.frames:
+                known = item.frames[VARIED].filter("zero")
+                zero[around.number(known["geoid"])] = True
         status = modal_status(Neighbours.of(people.place, people.cell, around.area, job.nations[TRUTH]))
         _, kind, size = np.unique(
             people.place.astype(np.int64) * (1 + people.binned.max(initial=0)) + people.binned,
@@ -188,7 +198,8 @@ class Facts:
 def _pairs(
     job: Reidentification, item: Together, world: Facts, truth: People, files: Mapping[str, People]
 ) -> Iterator[tuple[str, str, People, People]]:
-    """Which files are compared record by record: each with the truth and with the published file, guesses too."""
+    """Which files are compared record by record: each with the truth and with the published file, guesses too,
+    and any two reconstructions or protected versions with each other."""
     published = files[PUBLISHED]
     drawn = proportional_guess(world.chances, published.place, chance(job.seed, item.code, f"{PROPORTIONAL} agreement"))
     guesses = {MODAL: published.saying(world.guess[published.place]), PROPORTIONAL: published.saying(drawn)}
@@ -196,34 +207,58 @@ def _pairs(
     for name, people in [*((name, files[name]) for name in job.data), *guesses.items()]:
         yield name, TRUTH, people, truth
         yield name, PUBLISHED, people, published
+    for name, other in combinations(job.data, 2):
+        yield name, other, files[name], files[other]
 
 
 def _against(
     job: Reidentification, item: Together, attacker: str, world: Facts, listed: Named, found: dict[str, list[Any]]
-) -> None:  # fmt: skip
-    """Every file with one list of named people."""
+) -> int:  # fmt: skip
+    """Every file with one list of named people; returns how many of them the truth has in that place."""
     truth, true_row = world.truth.people, true_rows(listed, world.truth)
     standing = _standing(world, listed.people, true_row)
-    guesses = {
-        MODAL: world.guess[listed.people.place],
-        PROPORTIONAL: proportional_guess(
-            world.chances, listed.people.place, chance(job.seed, item.code, f"{PROPORTIONAL} {attacker}")
-        ),
-    }
-    tellers: list[tuple[str, People, Callable[[People, Links], Ints]]]
-    tellers = [(name, data, attached) for name, data in {TRUTH: truth, **world.files}.items()]
-    # the guessers speak of whoever is linked to the published file
-    tellers += [(name, world.files[PUBLISHED], _guessed(guess)) for name, guess in guesses.items()]
-    for teller, data, tell in tellers:
+    answers: dict[str, tuple[People, Answer]] = {}
+    for name, data in {TRUTH: truth, **world.files}.items():
         links = putative(data, listed.people)
-        right = confirmed(listed.people, tell(data, links), truth, true_row)
-        found["counts"].append(count(teller, attacker, world.blocks, standing, links, right))
+        right = confirmed(listed.people, attached(data, links), truth, true_row)
+        answers[name] = data, Answer.of(links, right)
+    # the guessers speak of whoever is linked to the published file
+    data, linked = world.files[PUBLISHED], answers[PUBLISHED][1].links
+    guesses = {
+        guesser: Answer(linked, confirmed(listed.people, np.where(linked.right >= 0, cell, NOBODY), truth, true_row), p)
+        for guesser, cell, p in _guesses(job, item, attacker, world, listed.people, true_row, linked)
+    }
+    answers |= {guesser: (data, answer) for guesser, answer in guesses.items()}
+    for teller, (data, answer) in answers.items():
+        found["counts"].append(count(teller, attacker, world.blocks, standing, answer, guesses))
         if job.links:
-            found["links"].append(_links(teller, attacker, world, listed, data, links, right[0]))
+            found["links"].append(_links(teller, attacker, world, listed, data, answer))
+    return int((true_row >= 0).sum())
 
 
-def _guessed(guess: Ints) -> Callable[[People, Links], Ints]:
-    return lambda data, links: np.where(links.right >= 0, guess, NOBODY)
+def _guesses(
+    job: Reidentification,
+    item: Together,
+    attacker: str,
+    world: Facts,
+    listed: People,
+    true_row: Ints,
+    linked: Links,
+) -> Iterator[tuple[str, Ints, Floats]]:
+    """What each guesser says of every listed person, and the chance that this is right of those who are linked."""
+    truth = world.truth.people
+    sure = np.zeros(len(listed))
+    modal = world.guess[listed.place]
+    if len(truth):
+        asked = (linked.right >= 0) & (true_row >= 0) & (truth.binned[true_row] == listed.binned)
+        true_cell = truth.cell[true_row]
+        yield MODAL, modal, np.where(asked & (modal == true_cell), 1.0, 0.0)
+        chances = np.where(asked, world.chances[listed.place, true_cell], 0.0)
+    else:
+        yield MODAL, modal, sure
+        chances = sure
+    rng = chance(job.seed, item.code, f"{PROPORTIONAL} {attacker}")
+    yield PROPORTIONAL, proportional_guess(world.chances, listed.place, rng), chances
 
 
 def _uniques(world: Facts) -> pl.DataFrame:
@@ -273,9 +308,8 @@ def true_rows(listed: Named, truth: Named) -> Ints:
     return joined["row"].fill_null(NOBODY).to_numpy().astype(np.int64)
 
 
-def _links(
-    teller: str, attacker: str, world: Facts, listed: Named, data: People, links: Links, right: Flags
-) -> pl.DataFrame:
+def _links(teller: str, attacker: str, world: Facts, listed: Named, data: People, answer: Answer) -> pl.DataFrame:
+    links, right = answer.links, answer.right[0]
     rows = np.flatnonzero(links.how)
     place = listed.people.place[rows]
     how = pl.Series(["exactly", "in bins"]).gather((links.how[rows] == IN_BINS).astype(np.int64))
@@ -324,7 +358,8 @@ def named(job: Reidentification, item: Together, name: str, around: Around) -> N
     columns = [c for c in ("geoid", *(attribute.name for attribute in schema.attributes), ID, DEFINED) if c in frame]
     frame = frame.sort(columns, nulls_last=True, maintain_order=True)
     place = around.number(frame["geoid"])
-    order = taken(place, chance(job.seed, item.code, f"order {name}"))
+    role = "a list" if name.startswith(ATTACKER) else "records"  # equal files are taken in the same order
+    order = taken(place, chance(job.seed, item.code, ORDER.format(role)))
     frame, place = frame[order], place[order]
     levels = {attribute.name: frame[attribute.name].to_numpy().astype(np.int64) for attribute in schema.attributes}
     cell = np.full(len(place), NOBODY) if name.startswith(ATTACKER) else features.cell(levels)
