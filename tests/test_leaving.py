@@ -247,11 +247,11 @@ def test_rates_in_words() -> None:
 
 def test_the_outcome_by_plain_counting() -> None:
     frame = pl.DataFrame(
-        [("x", "a", "all", 10, 9, 4, 8, 3, 2)],
+        [("x", "a", "all", 10, 10, 9, 4, 8, 3, 2)],
         schema=list(LEAVING),
         orient="row",
     )
-    row = outcome([frame, frame]).row(0, named=True)
+    row = outcome([frame, frame], ["a"]).row(0, named=True)
     assert (row["persons"], row["share_in"], row["share_out"]) == (20, 0.8, 0.3)
     assert row["difference"] == pytest.approx(0.5)
     assert row["precision_in"] == pytest.approx(8 / 9)

@@ -82,7 +82,7 @@ def write_tables(tables: Sequence[PaperTable], folder: Path, *, public: bool, ab
 
 def _padded(name: str) -> str:
     """A name that sorts: S06 comes before S10."""
-    return f"S{int(name[1:]):02}" if name.startswith("S") else name
+    return f"S{int(name[1:]):02}" if name.startswith("S") else name.replace(" ", "-")
 
 
 # What both renderings share

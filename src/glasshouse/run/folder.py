@@ -71,7 +71,8 @@ class Folder:
             return None
         if running is not None and running.about.get("key", key) != key:
             raise InputError(
-                f"{self.path} holds an unfinished run of something else ({running.finished:,} units kept); "
+                f"{self.path} holds an unfinished run of something else ({running.finished:,} units kept), "
+                "or of another version of glasshouse; "
                 "run that to its end, name another folder, or add --overwrite"
             )
         if running is None:

@@ -51,8 +51,9 @@ PREFIX = "L"  # a unit of this job goes by this and its code
 
 LEAVING = pl.Schema(
     {
-        "data": pl.String, "attacker": pl.String, "group": pl.String, "persons": pl.Int64, "inferred_in": pl.Int64,
-        "inferred_out": pl.Int64, "right_in": pl.Int64, "right_out": pl.Int64, "right_both": pl.Int64,
+        "data": pl.String, "attacker": pl.String, "group": pl.String, "persons": pl.Int64, "listed": pl.Int64,
+        "inferred_in": pl.Int64, "inferred_out": pl.Int64, "right_in": pl.Int64, "right_out": pl.Int64,
+        "right_both": pl.Int64,
     }
 )  # fmt: skip
 
@@ -141,10 +142,18 @@ def leave_out(job: LeavingOut, item: Targets) -> tuple[dict[str, pl.DataFrame], 
             right_in, right_out = before == unit.true_cell(row), after == unit.true_cell(row)
             if not unit.known_rightly(attacker, row):
                 right_in = right_out = False  # the wrong person: as the paper confirms, sex and age must be right too
-            one = (1, before != NOBODY, after != NOBODY, right_in, right_out, right_in and right_out)
+            one = (
+                1,
+                unit.is_listed(attacker, row),
+                before != NOBODY,
+                after != NOBODY,
+                right_in,
+                right_out,
+                right_in and right_out,
+            )
             for group in inside:
                 key = teller, attacker, group
-                counts[key] = counts.get(key, np.zeros(6, np.int64)) + np.array(one, np.int64)
+                counts[key] = counts.get(key, np.zeros(7, np.int64)) + np.array(one, np.int64)
     rows = [(*key, *(int(n) for n in numbers)) for key, numbers in counts.items()]
     same = {f"same {attack.name}": int(unit.same(attack.name)) for attack in job.attacks}
     return {"leaving": pl.DataFrame(rows, schema=LEAVING, orient="row")}, {
@@ -209,6 +218,10 @@ class _Unit:
     def true_cell(self, row: int) -> int:
         return int(self.truth.people.cell[row])
 
+    def is_listed(self, attacker: str, row: int) -> bool:
+        """Is the person on the list, in that place?"""
+        return row in self.lists[attacker][1]
+
     def known_rightly(self, attacker: str, row: int) -> bool:
         listed, at = self.lists[attacker]
         return row in at and listed.people.binned[at[row]] == self.truth.people.binned[row]
@@ -258,7 +271,7 @@ class _Unit:
         modal = guess_in[MODAL], guess_out[MODAL]
         for attacker, (listed, at) in self.lists.items():
             if row not in at:
-                tellers = (*people, *(name + OR_GUESS for name in people), *guess_in)
+                tellers = (*(name + more for name in people for more in ("", OR_GUESS)), *guess_in)
                 yield from ((teller, attacker, NOBODY, NOBODY) for teller in tellers)
                 continue
             said = {

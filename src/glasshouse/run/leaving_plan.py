@@ -93,7 +93,10 @@ def rates_of(text: str) -> Rates:
         base, risky = (float(part) for part in text.split(","))
     except ValueError:
         raise InputError(f"--swap {text}: expected two chances, BASE,RISKY, as in 0.02,0.10") from None
-    return Rates(base, risky)
+    try:
+        return Rates(base, risky)
+    except InputError as error:
+        raise InputError(f"--swap {text}: {error}") from None
 
 
 def everyone(truth: RecordFile, scenario: Scenario, rates: Rates, seed: int, job: Reidentification) -> Everyone:
@@ -143,11 +146,11 @@ def _ranked(codes: pl.Series) -> Ints:
     return codes.rank("dense").to_numpy().astype(np.int64)
 
 
-def outcome(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
+def outcome(frames: Iterable[pl.DataFrame], attackers: Sequence[str]) -> pl.DataFrame:
     """How much more often each teller is right about people because they were there, with the interval of that.
 
-    `share_in` and `share_out` are of all persons left out in turn; one about whom nothing is inferred counts as not
-    right. Precision is of those about whom something is inferred.
+    `share_in` and `share_out` are of all persons left out in turn, `listed` or not; one about whom nothing is inferred
+    counts as not right. Precision is of those about whom something is inferred.
     """
     total = added(frames, LEAVING)
     rows = []
@@ -166,7 +169,8 @@ def outcome(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     said = pl.concat([total.with_columns(*shares, *precision), found], how="horizontal")
     order: Mapping[str, int] = {group: number for number, group in enumerate(GROUPS)}
     by_group = pl.col("group").replace_strict(order, default=None)
-    return said.sort("attacker", by_group, maintain_order=True).select(
-        "data", "attacker", "group", "persons", "inferred_in", "inferred_out", "right_in", "right_out", "right_both",
-        "share_in", "share_out", "difference", "low", "high", "precision_in", "precision_out",
+    by_list = pl.col("attacker").replace_strict(list(attackers), range(len(attackers)), default=None)
+    return said.sort(by_list, by_group, maintain_order=True).select(
+        "data", "attacker", "group", "persons", "listed", "inferred_in", "inferred_out", "right_in", "right_out",
+        "right_both", "share_in", "share_out", "difference", "low", "high", "precision_in", "precision_out",
     )  # fmt: skip

@@ -200,6 +200,8 @@ def _run(given: _Given, scenario_name: str) -> int:
         said = {"command": "reidentify", "out": str(given.out) if given.out else None, **found}
         lines = [f"{out} is up to date", *said["lines"]] if told else said["lines"]
         said["notes"] += [note for file in given.data for note in file.doubts]
+        if given.leave_out:
+            said["notes"] += _leaving_notes(given)
         if given.links and given.out is None:
             said["notes"].append("note: --links without --out: who was linked to whom is not kept")
         if not given.as_json:
@@ -232,6 +234,7 @@ def _work(given: _Given, folder: Folder) -> dict[str, Any]:
         job = Reidentification(
             given.scenario, tuple(file.name for file in given.data), tuple(name for name, _ in given.attackers),
             files.nations, given.vary is not None, given.seed, given.links,
+            tuple(file.name for file in given.data if file.folder is not None),
         )  # fmt: skip
         crew = Crew(given.workers or len(os.sched_getaffinity(0)), given.executor)
 
@@ -243,11 +246,36 @@ def _work(given: _Given, folder: Folder) -> dict[str, Any]:
         tally = run(job, identify, every(), ledger, crew, pace)
         left = _leave_out(given, ledger, job, files, crew, tally) if given.leave_out else None
         folder.make_room()
-        said, outputs = conclude(folder.path, ledger, job, tally, left=left, truth=given.truth, vary=files.vary)
+        said, outputs = conclude(
+            folder.path,
+            ledger,
+            job,
+            tally,
+            left=left,
+            swapped=given.rates is not None,
+            truth=given.truth,
+            vary=files.vary,
+        )
         folder.write(said, outputs, cpu=tally.cpu, complete=tally.complete)
     if tally.complete:
         ledger.forget()
     return said
+
+
+def _leaving_notes(given: _Given) -> list[str]:
+    """What is not left out of, and how a person is found."""
+    from glasshouse.files.frames import open_source
+    from glasshouse.run.leaving import HOUSEHOLD
+
+    aside = [file.name for file in given.data if file.folder is None]
+    notes = [f"note: --leave-one-out: {name} is no reconstruction of ours and was not made again" for name in aside]
+    columns = [open_source(path).columns for path in (given.truth, given.published)]
+    if given.rates is None and not all(HOUSEHOLD in some for some in columns):
+        notes.append(
+            f"note: --leave-one-out: without {HOUSEHOLD} in truth and published file a person's record is taken to be "
+            "one like it in the same place; where there is none, nothing changes"
+        )
+    return notes
 
 
 def _leave_out(
@@ -264,6 +292,7 @@ def _leave_out(
     swapped = everyone(files.truth, given.scenario, given.rates, given.seed, job) if given.rates else None
     again = LeavingOut(job, attacks, swapped)
     units = len(chosen)
+    ledger.tell(units=tally.units + units)
     with progress("leave one out", shown=not given.quiet) as bar:
         items = (
             Targets(item, chosen[item.code])

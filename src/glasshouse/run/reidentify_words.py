@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from glasshouse.assess.paper_tables import paper_tables
+from glasshouse.assess.paper_tables import PLAYS, paper_tables
 from glasshouse.assess.reidentification import (
     AGREEMENT,
     COUNTS,
@@ -25,7 +25,7 @@ from glasshouse.assess.variability import ALL
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.geography import plural
 from glasshouse.report.charts import write
-from glasshouse.report.reidentification import picture
+from glasshouse.report.reidentification import left_out_table, picture
 from glasshouse.report.tables import write_tables
 from glasshouse.run.folder import read_manifest
 from glasshouse.run.leaving_plan import outcome
@@ -44,6 +44,7 @@ def conclude(
     tally: Tally,
     *,
     left: Tally | None,
+    swapped: bool,
     truth: Path,
     vary: Path | None,
 ) -> tuple[dict[str, Any], list[str]]:
@@ -58,7 +59,7 @@ def conclude(
         "guessers": reach_rates(added(_parts(ledger, "reach"), REACH)),
     }
     if left is not None:
-        found["leave-one-out"] = outcome(_parts(ledger, "leaving"))
+        found["leave-one-out"] = outcome(_parts(ledger, "leaving"), job.attackers)
     outputs = []
     for name, frame in found.items():
         with row_writer(folder / f"{name}.parquet") as writer:
@@ -86,7 +87,7 @@ def conclude(
     said = {
         "scenario": job.scenario.name, "seed": job.seed, "units": tally.units, "units_from_before": tally.earlier,
         **told, "refused": tally.refused, "bugs": tally.bugs, "stopped_by_clock": tally.clocked,
-        "notes": _notes(job, tally, left), "lines": [*lines, f"-> {folder}"],
+        "notes": _notes(job, tally, left, swapped=swapped), "lines": [*lines, f"-> {folder}"],
     }  # fmt: skip
     return said, [*outputs, SUMMARY, PICTURE]
 
@@ -104,6 +105,8 @@ def _tables(
     overlap = {attacker: _overlap(found["rates"], attacker) for attacker in job.attackers}
     places = None if vary is None else _places(vary, _parts(ledger, "uniques"), job)
     tables = paper_tables(found["rates"], found["agreement"], overlap, places)
+    if "leave-one-out" in found:
+        tables.append(left_out_table(found["leave-one-out"]))
     about = [
         _origin(truth),
         *_part(job, tally),
@@ -165,7 +168,7 @@ def _headline(found: pl.DataFrame) -> list[dict[str, Any]]:
     return found.filter(pl.col("band") == ALL).drop("band").to_dicts()
 
 
-def _notes(job: Reidentification, tally: Tally, left: Tally | None) -> list[str]:
+def _notes(job: Reidentification, tally: Tally, left: Tally | None, *, swapped: bool) -> list[str]:
     """What was left aside, and why."""
     counts, notes = tally.counts, []
     place = job.scenario.geography.place
@@ -195,10 +198,22 @@ def _notes(job: Reidentification, tally: Tally, left: Tally | None) -> list[str]
         notes.append(
             f"warning: {some:,} {plural(place)} with people are not in --vary; they do not count as having one solution"
         )
-    if left is not None:
+    if left is not None and not swapped:
         notes += _other_worlds(job, left)
-    if not job.proved:
-        notes.append(f"note: without --vary it is not known which {plural(place)} have one solution")
+    if swapped:
+        notes.append("note: --swap: households were swapped anew, with and without; so `with` is not the rate above")
+    for name in job.rebuilt:
+        if some := counts[f"{name}: other"]:
+            notes.append(
+                f"warning: in {some:,} {plural(place)} {name} has other people than the published file, "
+                f"by {' and '.join(job.scenario.unique_on)}; was it rebuilt from tables of another file?"
+            )
+    unshown = [name for name in job.attackers if name not in (*PLAYS, *PLAYS.values())]
+    if unshown:
+        notes.append(
+            f"note: the paper's tables have columns for two lists; to see {unshown[0]} there, name it "
+            f"{' or '.join(f'{ours}=FILE' for ours in PLAYS)} (rates.parquet has every list)"
+        )
     return notes
 
 
@@ -237,15 +252,21 @@ def _left_lines(found: pl.DataFrame) -> list[str]:
     lines = []
     for (attacker,), rows in found.group_by("attacker", maintain_order=True):
         lines += [
-            "", f"    leaving one person of {attacker} out: how often are they seen rightly?",
+            "", f"    one person left out: how often is {attacker} right about them?",
             f"    {'':<30}{'with':>8}{'without':>9}   because they answered",
         ]  # fmt: skip
         for row in rows.filter(~pl.col("data").str.starts_with(PUBLISHED)).iter_rows(named=True):
             lines.append(
                 f"    {row['data'] + ' ' + row['group']:<30}{row['share_in']:>8.1%}{row['share_out']:>9.1%}   "
-                f"{row['difference']:+.1%} ({row['low']:+.1%} to {row['high']:+.1%})"
+                f"{row['difference']:+.1%} ({row['low']:+.1%} to {row['high']:+.1%}), {_told_of(row)}"
             )
     return lines
+
+
+def _told_of(row: dict[str, Any]) -> str:
+    """Of how many persons a difference is."""
+    listed = "" if row["listed"] == row["persons"] else f", {row['listed']:,} of them listed"
+    return f"{row['persons']:,} persons{listed}"
 
 
 def _line(row: dict[str, Any], group: str) -> str:

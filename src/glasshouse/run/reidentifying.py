@@ -61,6 +61,7 @@ class Reidentification:
     proved: bool  # is it known which places have one solution?
     seed: int
     links: bool = False
+    rebuilt: tuple[str, ...] = ()  # of the data, those that were rebuilt from tables of the published file
 
     @cached_property
     def features(self) -> Features:
@@ -137,6 +138,8 @@ def identify(job: Reidentification, item: Together) -> tuple[dict[str, pl.DataFr
         found["uniques"] = [_uniques(world)]
     found["reach"].append(count_reach(world.blocks, published.places.sum(axis=1), reach(published)))
     tally: Counter[str] = Counter(persons=len(truth.people), defined=int(truth.defined.sum()))
+    for name in job.rebuilt:
+        tally[f"{name}: other"] += _unlike(files[name], files[PUBLISHED], len(around))
     if VARIED in item.frames:
         varied, file = item.frames[VARIED], files[PUBLISHED]
         there = np.bincount(file.place, minlength=len(around))[around.number(varied["geoid"])]
@@ -259,6 +262,13 @@ def _guesses(
         chances = sure
     rng = chance(job.seed, item.code, f"{PROPORTIONAL} {attacker}")
     yield PROPORTIONAL, proportional_guess(world.chances, listed.place, rng), chances
+
+
+def _unlike(one: People, two: People, places: int) -> int:
+    """In how many places two files differ in what is known of people, in bins."""
+    keys = 1 + int(max(one.binned.max(initial=0), two.binned.max(initial=0)))
+    counted = [np.bincount(p.place.astype(np.int64) * keys + p.binned, minlength=places * keys) for p in (one, two)]
+    return int((counted[0] != counted[1]).reshape(places, keys).any(axis=1).sum())
 
 
 def _uniques(world: Facts) -> pl.DataFrame:
