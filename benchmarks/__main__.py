@@ -8,7 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
-from benchmarks import core, growth, gurobi, match_vs_loop, nation, posterior_vs_gibbs, tabulate_vs_groupby
+from benchmarks import (
+    core,
+    front_vs_lps,
+    growth,
+    gurobi,
+    match_vs_loop,
+    nation,
+    posterior_vs_gibbs,
+    tabulate_vs_groupby,
+)
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
@@ -30,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "farthest-vs-histogram-median": lambda: core.farthest_ratio("median"),
     "feasible-vs-record-binary": lambda: core.feasible(eliminate=True),
     "feasible-vs-record-binary-full": lambda: core.feasible(eliminate=False),
+    "front-vs-lps": front_vs_lps.run,
     "match-vs-loop": match_vs_loop.run,
     "nation-core-hours": nation.run,
     "posterior-vs-gibbs": posterior_vs_gibbs.run,

@@ -17,11 +17,13 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     mechanism   noise and its price         DiscreteGaussian, sum_of, epsilon, Ledger, allocation
     attack      what can be learnt          reconstruct, vary: tables to records; reidentify, counterfactual: records to
                                             people; infer: noisy counts to beliefs
-    protect     what could be done          swap; persons: who lives where after it, and without one of them
-    assess      how bad, how good           rates, variability, likeness, baselines, reidentification, paper_tables
-    report      say it                      charts, tables, variability, reidentification
+    protect     what could be done          swap; persons: who lives where after it, and without one of them; relocate:
+                                            the front of privacy and utility
+    assess      how bad, how good           rates, variability, likeness, baselines, reidentification, paper_tables,
+                                            frontier
+    report      say it                      charts, tables, variability, reidentification, frontier
     run         do it at scale              study, ledger, executors; tabulating, checking, rebuilding, varying,
-                                            linking, reidentifying, leaving; cli
+                                            linking, reidentifying, leaving, trading, relocating; cli
 
 Heavy modules are imported when they are used: `from glasshouse.scenario import load`.
 """

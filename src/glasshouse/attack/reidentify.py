@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug, InputError
@@ -135,6 +135,11 @@ class People:
             raise InputError("there are too many combinations of what people are known by; leave an attribute out")
         return cls(*(column.astype(np.int32) for column in columns))
 
+    @cached_property
+    def largest(self) -> tuple[int, int]:
+        """The largest keys, exact and in bins: a file is linked many times, and its keys do not change."""
+        return int(self.exact.max(initial=0)), int(self.binned.max(initial=0))
+
     def saying(self, cell: NDArray[Any]) -> People:
         """The same records with something else that is sensitive."""
         return People(self.place, self.exact, self.binned, cell.astype(np.int32))
@@ -166,8 +171,9 @@ def match(left: NDArray[Any], left_place: Small, right: NDArray[Any], right_plac
 
     The i-th record with a key is linked to the i-th of the other file with that key, so it is one pass over both.
     """
-    left, right = _numbered(left, right)
-    return _linked((left_place, left, left, left), (right_place, right, right, right), cells=1, passes=1)
+    largest = max(int(left.max(initial=0)), int(right.max(initial=0)))
+    left, right, size = _numbered(left, right, largest)
+    return _linked((left_place, left, left, left), (right_place, right, right, right), size, cells=1, passes=1)
 
 
 def compile_once() -> None:
@@ -208,30 +214,34 @@ def confirmed(listed: People, attached_cell: Ints, truth: People, true_row: Ints
 
 
 def _both(left: People, right: People, cells: int) -> Links:
-    exact = _numbered(left.exact, right.exact, cells)
-    binned = _numbered(left.binned, right.binned, cells)
-    return _linked(
-        (left.place, exact[0], binned[0], left.cell), (right.place, exact[1], binned[1], right.cell), cells, passes=2
+    exact, binned = (
+        _numbered(*keys, max(left.largest[number], right.largest[number]), cells)
+        for number, keys in enumerate(((left.exact, right.exact), (left.binned, right.binned)))
     )
+    columns = (left.place, exact[0], binned[0], left.cell), (right.place, exact[1], binned[1], right.cell)
+    return _linked(*columns, max(exact[2], binned[2]), cells, passes=2)
 
 
-def _numbered(left: NDArray[Any], right: NDArray[Any], cells: int = 1) -> tuple[Small, Small]:
-    """Keys that fit into a table; large ones are numbered from 0."""
-    if max(int(left.max(initial=0)), int(right.max(initial=0))) * cells >= _DIRECT:
-        _, number = np.unique(np.concatenate([left, right]), return_inverse=True)
-        left, right = number[: len(left)], number[len(left) :]
-    return left.astype(np.int32, copy=False), right.astype(np.int32, copy=False)
+def _numbered(left: NDArray[Any], right: NDArray[Any], largest: int, cells: int = 1) -> tuple[Small, Small, int]:
+    """Keys that fit into a table, and their number; large ones are numbered from 0."""
+    if largest * cells >= _DIRECT:
+        found, number = np.unique(np.concatenate([left, right]), return_inverse=True)
+        left, right, largest = number[: len(left)], number[len(left) :], len(found)
+    return left.astype(np.int32, copy=False), right.astype(np.int32, copy=False), largest + 1
 
 
 _Columns = tuple[Small, Small, Small, Small]  # place, exact key, key in bins, cell
 
 
-def _linked(left: _Columns, right: _Columns, cells: int, passes: int) -> Links:
-    size = cells * (1 + max(int(key.max(initial=-1)) for key in (*left[1:3], *right[1:3])))
+def _linked(left: _Columns, right: _Columns, size: int, cells: int, passes: int) -> Links:
     ours, theirs = len(left[0]), len(right[0])
     to_right, to_left = np.full(ours, NOBODY, np.int32), np.full(theirs + 1, NOBODY, np.int32)
-    how, queue, following = np.zeros(theirs + 1, np.int8), np.zeros(size, np.int32), np.zeros(theirs + 1, np.int32)
-    free = np.empty(ours, np.int32), np.empty(theirs, np.int32)
+    how, queue, following = (
+        np.zeros(theirs + 1, np.int8),
+        np.zeros(size * cells, np.int32),
+        np.zeros(theirs + 1, np.int32),
+    )
+    free = np.empty(ours, np.int32), np.empty(theirs + 1, np.int32), np.empty(theirs + 1, np.int32)
     _link(*left, *right, cells, passes, to_right, to_left, how, queue, following, *free)
     return Links(to_right, to_left[1:], how[1:])
 
@@ -239,53 +249,77 @@ def _linked(left: _Columns, right: _Columns, cells: int, passes: int) -> Links:
 @njit(cache=True, nogil=True)
 def _link(  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     left_place, left_exact, left_binned, left_cell, right_place, right_exact, right_binned, right_cell, cells, passes,
-    to_right, to_left, how, queue, following, left_free, right_free,
+    to_right, to_left, how, queue, following, left_free, right_free, keys,
 ):  # fmt: skip
     """Place by place: the records of the right file in a queue for each key, from which the left ones are served.
 
     Right records are numbered from 1: number 0 stands for nobody, ends every queue, and may be served any number of
-    times. So the loops need no branches, which a processor would guess wrong half of the time.
+    times. So the loops need no branches, which a processor would guess wrong half of the time. Indices that cannot be
+    negative are told so (`uint64`), or each look-up would ask.
     """
-    i, j = 0, 0
+    i, j, with_cell = 0, 0, cells > 1
     while i < len(left_place) and j < len(right_place):
         place = max(left_place[i], right_place[j])
         while i < len(left_place) and left_place[i] < place:
             i += 1
         while j < len(right_place) and right_place[j] < place:
             j += 1
-        left_count, right_count = 0, 0
+        left_begin, right_begin = i, j
         while i < len(left_place) and left_place[i] == place:
-            left_free[left_count] = i
-            left_count += 1
             i += 1
         while j < len(right_place) and right_place[j] == place:
             j += 1
-            right_free[right_count] = j
-            right_count += 1
-        for number in range(1, passes + 1):
-            left_key, right_key = (left_exact, right_exact) if number == EXACTLY else (left_binned, right_binned)
-            for at in range(right_count - 1, -1, -1):
-                r = right_free[at]
-                key = right_key[r - 1] * cells + (right_cell[r - 1] if cells > 1 else 0)
-                following[r] = queue[key]
-                queue[key] = r
-            alone = 0
-            for at in range(left_count):
-                n = left_free[at]
-                key = left_key[n] * cells + (left_cell[n] if cells > 1 else 0)
-                r = queue[key]
-                queue[key] = following[r]
-                to_right[n], to_left[r] = r - 1, n
-                left_free[alone] = n
-                alone += r == 0
-            left_count, alone = alone, 0
-            for at in range(right_count):
-                r = right_free[at]
-                queue[right_key[r - 1] * cells + (right_cell[r - 1] if cells > 1 else 0)] = 0
-                free = to_left[r] < 0
-                how[r] = 0 if free else number
-                right_free[alone] = r
-                alone += free
-            right_count = alone
-            if left_count == 0 or right_count == 0:
-                break
+        # first everyone, in the order of the file
+        for r in range(j, right_begin, -1):
+            number = right_exact[r - 1] * cells
+            if with_cell:
+                number += right_cell[r - 1]
+            key = uint64(number)
+            keys[r - right_begin] = key
+            following[uint64(r)] = queue[key]
+            queue[key] = r
+        left_count = 0
+        for n in range(left_begin, i):
+            number = left_exact[n] * cells
+            if with_cell:
+                number += left_cell[n]
+            key = uint64(number)
+            r = queue[key]
+            queue[key] = following[uint64(r)]
+            to_right[n] = r - 1
+            to_left[uint64(r)] = n
+            left_free[uint64(left_count)] = n
+            left_count += r == 0
+        right_count = 0
+        for r in range(right_begin + 1, j + 1):
+            queue[uint64(keys[r - right_begin])] = 0
+            free = to_left[r] < 0
+            how[r] = 0 if free else EXACTLY
+            right_free[uint64(right_count)] = r
+            right_count += free
+        if passes == 1 or left_count == 0 or right_count == 0:
+            continue
+        # then those who are left, in bins
+        for at in range(right_count - 1, -1, -1):
+            r = right_free[at]
+            number = right_binned[r - 1] * cells
+            if with_cell:
+                number += right_cell[r - 1]
+            key = uint64(number)
+            keys[at] = key
+            following[uint64(r)] = queue[key]
+            queue[key] = r
+        for at in range(left_count):
+            n = left_free[at]
+            number = left_binned[n] * cells
+            if with_cell:
+                number += left_cell[n]
+            key = uint64(number)
+            r = queue[key]
+            queue[key] = following[uint64(r)]
+            to_right[n] = r - 1
+            to_left[uint64(r)] = n
+        for at in range(right_count):
+            r = right_free[at]
+            queue[uint64(keys[at])] = 0
+            how[r] = 0 if to_left[r] < 0 else IN_BINS

@@ -17,6 +17,7 @@ from glasshouse.files.output import private_file
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 # from pale to dark of one hue, so that the order is plain without colour too
 SHADES = ("#DCE9F5", "#B7D3EA", "#85B5DB", "#4E93C6", "#2470B0", "#0B4A86", "#062A52")
 _DASHED = {"type": "rule", "strokeDash": [4, 4], "color": "#555555"}
@@ -48,7 +49,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines over a number, one per group, side by side in panels; dashed rules mark values to compare with."""
+    """Lines over a number, one per group, side by side in panels; dashed rules mark values to compare with.
+
+    `columns` puts the panels in a grid with one legend for all. `marks` are points of their own, with a shape for each
+    group. `nested` draws the first groups narrow over the wider later ones, so that lines that coincide are all seen.
+    """
 
     title: str
     data: pl.DataFrame
@@ -59,30 +64,147 @@ class Lines:
     points: bool = False
     rule_x: float | None = None
     rule_y: float | None = None
+    columns: int | None = None
+    marks: pl.DataFrame | None = None
+    nested: bool = False
 
     def spec(self) -> Spec:
         if self.panel is None:
-            return {"title": self.title, **self._panel(self.data)}
+            return {"title": self.title, **self._panel(self.data, self.marks)}
         panels = [
-            {"title": str(name), **self._panel(part)}
+            {"title": str(name) if self.columns is None else _small(str(name)), **self._panel(part, self._marks(name))}
             for (name,), part in self.data.group_by(self.panel, maintain_order=True)
         ]
+        if self.columns is not None:
+            return {"title": self.title, "concat": panels, "columns": self.columns, "spacing": 25}
         return {"title": self.title, "hconcat": panels, "resolve": {"scale": {"color": "independent"}}}
 
-    def _panel(self, data: pl.DataFrame) -> Spec:
-        encoding = {"x": self.x.number(), "y": self.y.number(), "color": self.group.colour(data)}
-        layers: list[Spec] = [
-            {
-                "data": {"values": data.to_dicts()},
-                "mark": {"type": "line", "point": self.points, "clip": True},
-                "encoding": encoding,
-            }
-        ]
+    def _marks(self, panel: object) -> pl.DataFrame | None:
+        return None if self.marks is None or self.panel is None else self.marks.filter(pl.col(self.panel) == panel)
+
+    def _panel(self, data: pl.DataFrame, marks: pl.DataFrame | None) -> Spec:
+        colour = self.group.colour(data if self.columns is None else self.data)
+        encoding = {"x": self.x.number(), "y": self.y.number(), "color": colour}
+        layers = self._nested(data, encoding) if self.nested else [self._line(data, encoding)]
+        if marks is not None:
+            shape = {key: colour[key] for key in ("field", "type", "title")}
+            shape["scale"] = {"domain": colour["scale"]["domain"], "range": list(SHAPES)}
+            drawn = {"type": "point", "size": 24, "strokeWidth": 1.2, "fill": "white", "opacity": 1, "aria": False}
+            values = {"values": marks.to_dicts()}
+            layers.append({"data": values, "mark": drawn, "encoding": {**encoding, "shape": shape}})
         for axis, value in (("x", self.rule_x), ("y", self.rule_y)):
             if value is not None:
                 at = {axis: {"field": "at", "type": "quantitative"}}
                 layers.append({"data": {"values": [{"at": value}]}, "mark": _DASHED, "encoding": at})
-        return {"width": 340, "height": 260, "layer": layers}
+        width, height = (340, 260) if self.columns is None else (230, 190)
+        return {"width": width, "height": height, "layer": layers}
+
+    def _line(self, data: pl.DataFrame, encoding: Spec, **more: object) -> Spec:
+        mark = {"type": "line", "point": self.points, "clip": True, **more}
+        return {"data": {"values": data.to_dicts()}, "mark": mark, "encoding": encoding}
+
+    def _nested(self, data: pl.DataFrame, encoding: Spec) -> list[Spec]:
+        groups = list(data.group_by(self.group.column, maintain_order=True))
+        return [
+            self._line(part, encoding, strokeWidth=1.5 + 2.5 * number)
+            for number, (_, part) in reversed(list(enumerate(groups)))
+        ]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars by step, one beside the other for each group, with their numbers above; or many narrow ones, without."""
+
+    title: str
+    data: pl.DataFrame
+    x: Axis
+    y: Axis
+    group: Axis
+    side_by_side: bool = True
+    colours: tuple[str, ...] = COLOURS  # of the groups, in the order of the data
+
+    def spec(self) -> Spec:
+        x = self.x.step(sort=None, axis={"labelAngle": 0} if self.side_by_side else {"labels": False, "ticks": False})
+        encoding = {"x": x, "y": self.y.number() | {"scale": {"zero": True}}, "color": self.group.colour(self.data)}
+        encoding["color"]["scale"]["range"] = list(self.colours)
+        values = {"values": self.data.to_dicts()}
+        if not self.side_by_side:
+            mark = {"type": "bar", "aria": False}
+            return {
+                "title": self.title,
+                "width": 560,
+                "height": 240,
+                "data": values,
+                "mark": mark,
+                "encoding": encoding,
+            }
+        order = encoding["color"]["scale"]["domain"]
+        encoding["xOffset"] = {"field": self.group.column, "type": "nominal", "sort": order}
+        label = {"type": "text", "dy": -6, "fontSize": 10}
+        text = {"field": self.y.column, "type": "quantitative", "format": ".3f"}
+        above = {key: encoding[key] for key in ("x", "y", "xOffset")} | {"text": text}
+        layers = [{"mark": "bar", "encoding": encoding}, {"mark": label, "encoding": above}]
+        return {"title": self.title, "width": 330, "height": 240, "data": values, "layer": layers}
+
+
+@dataclass(frozen=True)
+class Map:
+    """Places as points where they lie, a colour and a shape for each kind; thin lines lead from some to a ringed one.
+
+    `points` has `x, y`, the columns of `kind`, `size` and `panel`; `joined` has `x, y, x2, y2` and `panel`. One unit is
+    as long in x as in y. The kinds that come first are drawn below the others.
+    """
+
+    title: str
+    points: pl.DataFrame
+    joined: pl.DataFrame
+    kind: Axis
+    kinds: dict[str, tuple[str, str]]  # the colour and the shape of each
+    size: Axis
+    panel: str
+    columns: int = 4
+
+    def spec(self) -> Spec:
+        panels = [
+            self._panel(str(name), part, self.joined.filter(pl.col(self.panel) == name))
+            for (name,), part in self.points.group_by(self.panel, maintain_order=True)
+        ]
+        return {"title": self.title, "concat": panels, "columns": min(self.columns, len(panels)), "spacing": 12}
+
+    def _panel(self, name: str, points: pl.DataFrame, joined: pl.DataFrame) -> Spec:
+        side = 480 if self.points[self.panel].n_unique() == 1 else 210
+        ends = {axis: (self.points[axis].min(), self.points[axis].max()) for axis in ("x", "y")}
+        half = max(max(float(high) - float(low) for low, high in ends.values()) * 0.53, 1e-9)  # type: ignore[arg-type]
+        axes = {}
+        for axis, (low, high) in ends.items():
+            middle = (float(low) + float(high)) / 2  # type: ignore[arg-type]  # there is at least one point
+            scale = {"domain": [middle - half, middle + half], "nice": False, "zero": False}
+            axes[axis] = {"field": axis, "type": "quantitative", "axis": None, "scale": scale}
+        kinds = list(self.kinds)
+        colour, shape = ([self.kinds[kind][number] for kind in kinds] for number in (0, 1))
+        named = {"field": self.kind.column, "type": "nominal", "title": self.kind.title or None}
+        size = self.size.number() | {
+            "scale": {"type": "sqrt", "range": [6, side / 3]},
+            "legend": {"symbolType": "circle"},
+        }
+        encoding = {
+            **axes,
+            "color": {**named, "scale": {"domain": kinds, "range": colour}},
+            "shape": {**named, "scale": {"domain": kinds, "range": shape}},
+            "size": size,
+        }
+        points = points.sort(pl.col(self.kind.column).replace_strict(kinds, range(len(kinds))), maintain_order=True)
+        mark = {"type": "point", "filled": True, "opacity": 0.9, "aria": False}
+        layers: list[Spec] = [{"data": {"values": points.to_dicts()}, "mark": mark, "encoding": encoding}]
+        if joined.height:
+            line = {"type": "rule", "strokeWidth": 0.7, "opacity": 0.65, "color": COLOURS[-1], "aria": False}
+            reach = {**axes, "x2": {"field": "x2"}, "y2": {"field": "y2"}}
+            layers.append({"data": {"values": joined.to_dicts()}, "mark": line, "encoding": reach})
+            ring = {"type": "point", "size": side / 2, "strokeWidth": 1.5, "color": COLOURS[-1], "aria": False}
+            ends_at = {axis: {**axes[axis], "field": f"{axis}2"} for axis in ("x", "y")}
+            last = {"values": joined.select("x2", "y2").unique(maintain_order=True).to_dicts()}
+            layers.append({"data": last, "mark": ring, "encoding": ends_at})
+        return {"title": _small(name), "width": side, "height": side, "layer": layers}
 
 
 @dataclass(frozen=True)
@@ -247,7 +369,7 @@ def _small(text: str) -> Spec:
     return {"text": text, "fontSize": 11, "fontWeight": "normal", "frame": "group"}
 
 
-def write(picture: Lines | Bands | Tiles | Density, path: Path) -> None:
+def write(picture: Lines | Bars | Map | Bands | Tiles | Density, path: Path) -> None:
     """Write a picture as SVG, for the owner alone."""
     spec = {"config": {"background": "white", "title": {"anchor": "start"}}, **picture.spec()}
     drawn = vl_convert.vegalite_to_svg(spec, vl_version="6.4")

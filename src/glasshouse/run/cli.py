@@ -39,6 +39,7 @@ from glasshouse.run.options import (
 )
 from glasshouse.run.population_cli import app as population_app
 from glasshouse.run.reidentify_cli import app as reidentify_app
+from glasshouse.run.tradeoff_cli import app as tradeoff_app
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.identities import Finding
@@ -61,6 +62,7 @@ app = typer.Typer(
 app.add_typer(population_app)
 app.add_typer(attack_app)
 app.add_typer(reidentify_app)
+app.add_typer(tradeoff_app)
 app.add_typer(infer_app)
 
 
