@@ -246,3 +246,35 @@ def test_the_franklin_matrix(data: Path, tmp_path: Path) -> None:
     taus = {row["data"]: row["tau"] for row in said["baselines"]}
     assert taus == pytest.approx({"data": 0.166738, "ER": 0.156566, "R": 0.094117}, abs=6e-7)
     assert [len(one["points"]) for one in said["fronts"]] == [21] * 3
+
+
+def test_columns_that_share_values_make_different_groups(people: Path) -> None:
+    said = good(tool("tradeoff", people, "--by", "white,hispanic", "--json")).json
+    assert "explained" in said
+
+
+def test_relocated_columns_keep_their_kinds(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "moved.parquet"
+    good(tool("protect", "relocate", people, "--by", "white,hispanic", "--lambda", 1, "--out", out, "--quiet"))
+    assert pl.read_parquet_schema(out) == pl.read_parquet_schema(people)
+
+
+def test_unique_people_who_stay_do_not_depend_on_the_spread(matrix: Path, tmp_path: Path) -> None:
+    found = []
+    for spread in ("whole", "even"):
+        out = tmp_path / spread
+        good(tool("tradeoff", matrix, "--lambda", 1, "--spread", spread, "--points", 5, "--out", out))
+        found.append(pl.read_parquet(out / "points.parquet"))
+    assert (found[0]["unique_staying"] - found[1]["unique_staying"]).abs().max() < 1e-9  # type: ignore[operator]
+    assert (3 - found[0]["P"] - found[0]["unique_staying"]).abs().max() < 1e-9  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("words", "pattern"), [(["--degrees"], "--coordinates"), (["--capacity", "cap.csv"], "'t9' is no place")]
+)
+def test_what_would_be_ignored_is_refused(
+    matrix: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[object], pattern: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cap.csv").write_text("place,capacity\nt1,4\nt2,4\nt3,4\nt4,4\nt9,4\n")
+    refused(tool("tradeoff", matrix, *words, "--json"), pattern)

@@ -36,6 +36,9 @@ def numbers_of(path: Path, places: Sequence[str], columns: Sequence[str], *, lea
                 wanted = "a number" if least == -np.inf else f"a number from {least:g}"
                 raise InputError(f"{source.where(chunk.first + at)}: {', '.join(columns)}: expected {wanted}")
             known[str(place)] = row
+    extra = sorted(known.keys() - set(places))
+    if extra:
+        raise InputError(f"{path.name}: '{extra[0]}' is no place of the matrix")
     missing = next((place for place in places if place not in known), None)
     if missing is not None:
         raise InputError(f"{path.name}: the place '{missing}' is missing; expected a row for every place")

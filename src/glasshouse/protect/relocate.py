@@ -6,9 +6,9 @@ parametric flow of `relocation_flow`, or by linear programs where elements canno
 
 Relocations with equal P and U are many; they differ in tau and phi. `Spread` says which one is given: of the flow at
 that point, how the people of one combination and count are told who moves. With WHOLE, elements are emptied one after
-the other, in the order of places: the most elements are empty, so of all ways to tell them tau is least; and phi is the
-share of unique elements that a draw leaves on average, as in the paper's figures. With EVEN, all have the same chance:
-phi is least, for it counts only whom no chance moves, and tau hardly falls.
+the other, in the order of places: the most elements are empty, so of all ways to tell them tau is least; but a draw
+has little to decide. With EVEN, all have the same chance, and only a draw knows who moved; phi, which counts unique
+people whom no chance moves, is then least and says little, and tau hardly falls.
 """
 
 from __future__ import annotations

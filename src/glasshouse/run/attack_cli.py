@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,10 +14,6 @@ import typer
 
 from glasshouse.errors import InputError
 from glasshouse.run.options import (
-    DONE,
-    FINDINGS,
-    OUR_BUG,
-    Interrupted,
     Json,
     Mapping_,
     Quiet,
@@ -32,13 +27,13 @@ from glasshouse.run.options import (
     refuse_no_file,
     say,
 )
+from glasshouse.run.session import in_folder, refuse_nowhere, refuse_two_crews
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.run.folder import Folder
     from glasshouse.run.study import Job, Tally
     from glasshouse.scenario import Scenario
 
-SHOWN_REFUSED = 10
 MANY = 50  # units that take a while
 EFFORT = 1.0
 SECONDS = 300.0
@@ -242,14 +237,11 @@ Ending = Callable[["Folder", _Common, "Job", "Tally"], tuple[dict[str, Any], lis
 
 def _run(command: str, given: _Common, ending: Ending) -> int:
     """Claim the folder, do the units, put the files together, say what came of it."""
-    from glasshouse.run.folder import Folder
     from glasshouse.run.manifest import Manifest
 
     refuse_no_file(given.tables)
-    if given.workers is not None and given.executor is not None:
-        raise InputError("--workers and --executor: the cluster has its own workers; give one or the other")
-    if given.out is None and not given.as_json:
-        raise InputError("--out is missing: say which folder to write (or ask for --json alone, which keeps nothing)")
+    refuse_two_crews(given.workers, given.executor)
+    refuse_nowhere(given.out, as_json=given.as_json)
     parameters = {
         "scenario": given.scenario.name,
         "tables": [table.name for table in given.scenario.tables],
@@ -263,26 +255,15 @@ def _run(command: str, given: _Common, ending: Ending) -> int:
     inputs |= {"codebook": given.codebook} if given.codebook else {}
     inputs |= {"uniques": given.uniques} if given.uniques else {}
     manifest = Manifest(command, parameters, inputs_of(inputs, given.scenario_name, given.mapping))
-    with ExitStack() as stack:
-        out = given.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="glasshouse-")))
-        folder = Folder(out, manifest)
-        told = folder.done(overwrite=given.overwrite)
-        try:
-            found = _work(command, given, folder, ending) if told is None else {**told["counts"], "unchanged": True}
-        except KeyboardInterrupt:
-            if given.out is None or not folder.ledger.folder.exists():
-                raise  # nothing is kept
-            raise Interrupted("interrupted; the units that are done are kept; the same command goes on") from None
-        said = {"command": command, "out": str(given.out) if given.out else None, **found}
-        lines = [f"{out} is up to date", *said.get("lines", [])] if told else said.get("lines", [])
-        refused = said["refused"]
-        if not given.as_json:
-            say(*([] if given.quiet else said["notes"]), *_refusals(refused, given.scenario))
-        told_json = {key: value for key, value in said.items() if key != "lines"}
-        finish(told_json, given.as_json, given.quiet, lines, always=True)
-    if said.get("bugs"):
-        return OUR_BUG
-    return FINDINGS if refused or said["stopped_by_clock"] else DONE
+    return in_folder(
+        manifest,
+        lambda folder: _work(command, given, folder, ending),
+        out=given.out,
+        overwrite=given.overwrite,
+        as_json=given.as_json,
+        quiet=given.quiet,
+        unit=given.scenario.geography.unit,
+    )
 
 
 def _work(command: str, given: _Common, folder: Folder, ending: Ending) -> dict[str, Any]:
@@ -378,14 +359,6 @@ def _refuse_without_area(given: _Common, area_level: str | None) -> None:
     if given.options["jointly"] and scope != area_level:
         used = f"those of the {area_level}" if area_level else "none of an area around"
         raise InputError(f"--scope {scope} needs the tables of that level; the tables used are {used} (see --level)")
-
-
-def _refusals(refused: dict[str, dict[str, Any]], scenario: Scenario) -> list[str]:
-    unit = scenario.geography.unit
-    lines = [f"{unit} {code} is left out: {why['reason']}" for code, why in list(refused.items())[:SHOWN_REFUSED]]
-    if len(refused) > SHOWN_REFUSED:
-        lines.append(f"... and {len(refused) - SHOWN_REFUSED:,} more (all of them with --json, and in manifest.json)")
-    return lines
 
 
 def _rebuilt(folder: Folder, given: _Common, job: Job, tally: Tally) -> tuple[dict[str, Any], list[str], list[str]]:

@@ -13,19 +13,14 @@ import typer
 from glasshouse.errors import InputError
 from glasshouse.run.attack_cli import Executor, Out, Overwrite, Seed, Workers
 from glasshouse.run.options import (
-    DONE,
-    FINDINGS,
-    OUR_BUG,
-    Interrupted,
     Json,
     Quiet,
     Verbose,
     chosen_scenario,
-    finish,
     inputs_of,
     refuse_no_file,
-    say,
 )
+from glasshouse.run.session import in_folder, refuse_nowhere, refuse_two_crews
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.protect.swap import Rates
@@ -133,10 +128,8 @@ def reidentify(
     _refuse_twice([name for name, _ in lists], "NAME=FILE")
     if vary is not None and not (vary / PLACES).is_file():
         raise InputError(f"--vary {vary}: no {PLACES} there; expected the --out folder of vary")
-    if workers is not None and executor is not None:
-        raise InputError("--workers and --executor: the cluster has its own workers; give one or the other")
-    if out is None and not as_json:
-        raise InputError("--out is missing: say which folder to write (or ask for --json alone, which keeps nothing)")
+    refuse_two_crews(workers, executor)
+    refuse_nowhere(out, as_json=as_json)
     name = scenario or _scenario_of(data)
     rates = None
     if swap:
@@ -167,9 +160,6 @@ def _scenario_of(data: tuple[Attacked, ...]) -> str:
 
 
 def _run(given: _Given, scenario_name: str) -> int:
-    import tempfile
-
-    from glasshouse.run.folder import Folder
     from glasshouse.run.linking import PLACES
     from glasshouse.run.manifest import Manifest
 
@@ -187,30 +177,21 @@ def _run(given: _Given, scenario_name: str) -> int:
         "swap": [given.rates.base, given.rates.risky] if given.rates else None,
     }
     manifest = Manifest("reidentify", parameters, inputs_of(inputs, scenario_name, []))
-    with ExitStack() as stack:
-        out = given.out or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="glasshouse-")))
-        folder = Folder(out, manifest)
-        told = folder.done(overwrite=given.overwrite)
-        try:
-            found = _work(given, folder) if told is None else {**told["counts"], "unchanged": True}
-        except KeyboardInterrupt:
-            if given.out is None or not folder.ledger.folder.exists():
-                raise  # nothing is kept
-            raise Interrupted("interrupted; the units that are done are kept; the same command goes on") from None
-        said = {"command": "reidentify", "out": str(given.out) if given.out else None, **found}
-        lines = [f"{out} is up to date", *said["lines"]] if told else said["lines"]
-        said["notes"] += [note for file in given.data for note in file.doubts]
-        if given.leave_out:
-            said["notes"] += _leaving_notes(given)
-        if given.links and given.out is None:
-            said["notes"].append("note: --links without --out: who was linked to whom is not kept")
-        if not given.as_json:
-            say(*([] if given.quiet else said["notes"]))
-            say(*(f"{unit} is left out: {why['reason']}" for unit, why in said["refused"].items()))
-        finish({k: v for k, v in said.items() if k != "lines"}, given.as_json, given.quiet, lines, always=True)
-    if said["bugs"]:
-        return OUR_BUG
-    return FINDINGS if said["refused"] else DONE
+    notes = [note for file in given.data for note in file.doubts]
+    if given.leave_out:
+        notes += _leaving_notes(given)
+    if given.links and given.out is None:
+        notes.append("note: --links without --out: who was linked to whom is not kept")
+    return in_folder(
+        manifest,
+        lambda folder: _work(given, folder),
+        out=given.out,
+        overwrite=given.overwrite,
+        as_json=given.as_json,
+        quiet=given.quiet,
+        unit=given.scenario.geography.unit,
+        notes=notes,
+    )
 
 
 def _work(given: _Given, folder: Folder) -> dict[str, Any]:

@@ -36,12 +36,13 @@ def relocate_file(
     drawn = moves(matrix, one.relocation(point, spread), rng)
     queues = _queues(matrix, drawn, rng)
     source = open_source(records)
+    kinds = pl.read_parquet_schema(records) if records.name.lower().endswith(".parquet") else {}
     written, moved = 0, 0
     with row_writer(out) as writer:
         keyed = record_frames(records, place, by)
         for chunk in source.chunks():
             frame, there = _moved(chunk.frame, next(keyed), place, by, queues)
-            writer.write(frame)
+            writer.write(frame.cast({name: kind for name, kind in kinds.items() if name != place}))  # as they came
             written += frame.height
             moved += there
     excess = drawn.excess(rules.capacity)

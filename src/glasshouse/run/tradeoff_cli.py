@@ -11,6 +11,7 @@ import typer
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.run.options import Json, Quiet, Verbose, finish, refuse_no_file
+from glasshouse.run.session import refuse_nowhere
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.protect.relocation import Matrix, Rules
@@ -21,9 +22,9 @@ app.add_typer(protect_app, name="protect")
 
 By = Annotated[
     str,
-    typer.Option("--by", metavar="COLUMNS", help="FILE has records: the columns that form a combination, as a,b,c."),
+    typer.Option("--by", metavar="COLUMNS", help="Of records: the columns that form a combination, as a,b,c."),
 ]
-Place = Annotated[str, typer.Option("--place", help="With --by: the column of the place's code, free text.")]
+Place = Annotated[str, typer.Option("--place", help="Of records: the column of the place's code, free text.")]
 Capacity = Annotated[
     str,
     typer.Option(
@@ -32,7 +33,14 @@ Capacity = Annotated[
         help="How many may arrive in a place, on average: a number, a share of its people, or a file place,capacity.",
     ),
 ]
-Weight_ = Annotated[str, typer.Option("--weight", help="What moving a person of a small element is worth.")]
+Weight_ = Annotated[
+    str,
+    typer.Option(
+        "--weight",
+        help="What moving a person is worth: inverse-quadratic, constant, inverse-linear, inverse-cubic, "
+        "inverse-exponential (in the people of their element).",
+    ),
+]
 Coverage_ = Annotated[
     str, typer.Option("--coverage", help="Who may receive: row-wise (not at risk in that row), or relaxed.")
 ]
@@ -43,10 +51,13 @@ Coordinates = Annotated[
     Path | None, typer.Option("--coordinates", metavar="FILE", help="Where places are: code, x, y.")
 ]
 Within = Annotated[
-    float, typer.Option("--within", metavar="D", help="Only to places at most so far, by --coordinates.")
+    float, typer.Option("--within", metavar="D", help="Only to places at most so far, in units of --coordinates.")
 ]
 Spread_ = Annotated[
-    str, typer.Option("--spread", help="Of people alike: whole elements move one by one, or all have an even chance.")
+    str,
+    typer.Option(
+        "--spread", help="Of people alike: whole (elements are emptied one by one) or even (the same chance)."
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the result of another run in --out.")]
 
@@ -61,7 +72,8 @@ def tradeoff(
         typer.Argument(metavar="FILE", help="Counts: a row per place, a column per combination; or records, see --by."),
     ],
     risk: Annotated[
-        list[int], typer.Option("--lambda", metavar="N", min=0, help="Elements of 1 to N people are at risk.")
+        list[int],
+        typer.Option("--lambda", metavar="N", min=0, help="Elements of 1 to N people are at risk; may be repeated."),
     ] = [3],  # noqa: B006  # typer copies it
     capacity: Capacity = "20",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write.")] = None,
@@ -109,8 +121,7 @@ def tradeoff(
     from glasshouse.run.progress import progress
     from glasshouse.run.trading import DATA, Asked, lines, trade
 
-    if out is None and not as_json:
-        raise InputError("--out is missing: say which folder to write (or ask for --json alone, which keeps nothing)")
+    refuse_nowhere(out, as_json=as_json)
     if len(set(risk)) < len(risk):
         raise InputError(f"--lambda {max(risk, key=risk.count)} is given twice; expected different ones")
     found = _matrix(matrix, by, place)
@@ -127,7 +138,9 @@ def tradeoff(
     rules = tuple(_rules(found, number, capacity, weight, coverage, near, where, within) for number in sorted(risk))
     if spread not in tuple(Spread):
         raise unknown("--spread", spread, tuple(Spread))
-    asked = Asked(found, rules, points, at, Spread(spread), looks, shares, where, degrees)
+    if degrees and where is None:
+        raise InputError("--degrees says what --coordinates are; it needs them")
+    asked = Asked(found, rules, capacity, points, at, Spread(spread), looks, shares, where, degrees)
     parameters = {
         "lambda": sorted(risk), "capacity": capacity, "points": points, "at": at, "by": by,
         "place": place if by else "", "attributes": attributes, "drop": drop, "weight": weight,
@@ -174,7 +187,7 @@ def relocate(
     near: Near = None,
     coordinates: Coordinates = None,
     within: Within = 0.0,
-    spread: Spread_ = "whole",
+    spread: Spread_ = "even",
     seed: Annotated[int, typer.Option("--seed", help="The same seed moves the same people.")] = 1,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -200,6 +213,8 @@ def relocate(
     if manifest.done(out, overwrite=overwrite):
         said: dict[str, Any] = {"command": "protect relocate", "out": str(out), "unchanged": True}
         return finish(said, as_json, quiet, [f"{out} is up to date"])
+    if coordinates is not None and not within:
+        raise InputError("--coordinates is of use with --within: how far people may move")
     found = _matrix(records, by, place)
     where = numbers_of(coordinates, found.places, ("x", "y")) if coordinates else None
     rules = _rules(found, risk, capacity, weight, coverage, near, where, within)
@@ -207,9 +222,10 @@ def relocate(
     counts = relocate_file(records, out, found, rules, columns, place, q, Spread(spread), seed)
     manifest.write(out, counts)
     said = {"command": "protect relocate", "out": str(out), **counts}
+    over = f"{counts['over_capacity']:,} places got more than their capacity, at most {counts['excess']:g}, by chance"
     line = (
         f"{counts['moved']:,} of {counts['records']:,} people moved (P {counts['P']:,.4f}, U {counts['U']:.6f}); "
-        f"{counts['over_capacity']:,} places got more than their capacity by chance, at most {counts['excess']:g} more"
+        f"{over if counts['over_capacity'] else 'no place got more than its capacity'}"
     )
     return finish(said, as_json, quiet, [f"{line} -> {out}"])
 
@@ -291,7 +307,11 @@ def _shares(matrix: Matrix, attributes: tuple[str, ...]) -> tuple[Any, ...]:
     """Each attribute alone: what share of a place's people has each of its values."""
     from glasshouse.assess.frontier import Aggregation
 
-    return tuple(
-        Aggregation.dropping(matrix.combinations, attributes, [other for other in attributes if other != name])
+    alone = {
+        name: Aggregation.dropping(matrix.combinations, attributes, [other for other in attributes if other != name])
         for name in attributes
-    )
+    }
+    every = [group for look in alone.values() for group in look.groups]
+    if len(set(every)) == len(every):
+        return tuple(alone.values())
+    return tuple(look.renamed({group: f"{name}={group}" for group in look.groups}) for name, look in alone.items())

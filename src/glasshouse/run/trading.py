@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import polars as pl
 from glasshouse.assess.frontier import (
     Aggregation,
     aggregate,
+    aggregate_relocation,
     baselines,
     characteristics,
     explained,
@@ -26,7 +27,7 @@ from glasshouse.assess.frontier import (
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.protect.relocate import Front, Point, Relocation, Rules, Spread, front, verify
-from glasshouse.protect.relocation import Floats, Matrix
+from glasshouse.protect.relocation import Floats, Matrix, staying
 from glasshouse.report.charts import write
 from glasshouse.report.frontier import (
     baselines_picture,
@@ -49,6 +50,7 @@ class Asked:
 
     matrix: Matrix
     rules: tuple[Rules, ...]  # one for each lambda
+    capacity: str  # as it was given
     points: int
     at: float  # the share of utility lost (q) whose relocation is told place by place
     spread: Spread
@@ -73,7 +75,7 @@ def trade(asked: Asked, folder: Path, watch: Callable[[float, str], None]) -> tu
                 "apart for floating point; use capacities and counts of like size"
             )
         found.append(one)
-        told.append(_front(one, steps, gap))
+        told.append(_front(asked, one, steps, gap))
         for share, point in enumerate(steps):
             points += _measured(asked, one, point, share / (asked.points - 1))
             done = (number + (share + 1) / len(steps)) / len(asked.rules)
@@ -98,12 +100,12 @@ def trade(asked: Asked, folder: Path, watch: Callable[[float, str], None]) -> tu
     return said, [*outputs, SUMMARY]
 
 
-def _front(one: Front, steps: Sequence[Point], gap: float) -> dict[str, Any]:
+def _front(asked: Asked, one: Front, steps: Sequence[Point], gap: float) -> dict[str, Any]:
     shares = np.linspace(0, 1, len(steps))
     capacity = np.unique(one.rules.capacity)
     return {
         "lambda": int(one.rules.risk),
-        "capacity": float(capacity[0]) if len(capacity) == 1 else None,  # null: places differ
+        "capacity": float(capacity[0]) if len(capacity) == 1 else Path(asked.capacity).name,
         "method": one.method,
         "why": one.why,
         "duality_gap": gap,
@@ -130,9 +132,18 @@ def _measured(asked: Asked, one: Front, point: Point, q: float) -> list[dict[str
             {
                 "lambda": int(one.rules.risk), "q": round(q, 12), "P": point.P, "U": point.U, "data": name,
                 "tau": found.tau, "phi": found.phi, "utility": found.utility,
+                "unique_staying": _staying(asked, relocation, look),
             }
         )  # fmt: skip
     return rows
+
+
+def _staying(asked: Asked, relocation: Relocation, look: Aggregation | None) -> float:
+    """How many people who were unique are expected to be where they were."""
+    matrix, moved = asked.matrix, relocation
+    if look is not None:
+        matrix, moved = aggregate(matrix, look), aggregate_relocation(matrix, relocation, look)
+    return float(staying(matrix, moved)[matrix.counts == 1].sum())
 
 
 def _baselines(asked: Asked) -> pl.DataFrame:
@@ -201,7 +212,8 @@ def _pictures(asked: Asked, folder: Path, frames: dict[str, pl.DataFrame], found
     changes = frames["changes"]
     if asked.coordinates is None:
         last = changes.filter(pl.col("lambda") == changes["lambda"][-1])
-        pictures["changes"] = change_picture(last)
+        drawn = change_picture(last)
+        pictures["changes"] = replace(drawn, title=f"{drawn.title} (λ = {last['lambda'][0]}, q = {asked.at:g})")
     else:
         pictures["changes"] = _map(asked, found, asked.coordinates)
     for name, picture in pictures.items():
@@ -233,7 +245,11 @@ def lines(said: Mapping[str, Any], asked: Asked) -> list[str]:
         ),
         *(
             f"    lambda {one['lambda']}: P up to {one['P_max']:,.4f}, U down to {one['U_min']:.6f}; "
-            f"{len(one['breakpoints']):,} breakpoints by {one['method']} (gap {one['duality_gap']:.0e})"
+            f"{_told(len(one['breakpoints']))} by {one['method']} (gap {one['duality_gap']:.0e})"
             for one in said["fronts"]
         ),
     ]
+
+
+def _told(breakpoints: int) -> str:
+    return "1 breakpoint" if breakpoints == 1 else f"{breakpoints:,} breakpoints"
