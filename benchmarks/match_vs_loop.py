@@ -27,7 +27,7 @@ from glasshouse.scenario import load
 RESULTS = Path(__file__).parent / "results"
 PERSONS = 200_000
 LARGE = 250
-ROUNDS = 5
+ROUNDS = 9
 REBUILT = "rHDF_bt"
 COLUMNS = ("place", "exact", "binned", "cell")
 AGES, BINS = 111, 39  # levels of age, and groups of the 38 bins (one more for none)

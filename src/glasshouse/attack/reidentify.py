@@ -235,12 +235,8 @@ _Columns = tuple[Small, Small, Small, Small]  # place, exact key, key in bins, c
 
 def _linked(left: _Columns, right: _Columns, size: int, cells: int, passes: int) -> Links:
     ours, theirs = len(left[0]), len(right[0])
-    to_right, to_left = np.full(ours, NOBODY, np.int32), np.full(theirs + 1, NOBODY, np.int32)
-    how, queue, following = (
-        np.zeros(theirs + 1, np.int8),
-        np.zeros(size * cells, np.int32),
-        np.zeros(theirs + 1, np.int32),
-    )
+    to_right, to_left, how = np.empty(ours, np.int32), np.empty(theirs + 1, np.int32), np.empty(theirs + 1, np.int8)
+    queue, following = np.zeros(size * cells, np.int32), np.zeros(theirs + 1, np.int32)
     free = np.empty(ours, np.int32), np.empty(theirs + 1, np.int32), np.empty(theirs + 1, np.int32)
     _link(*left, *right, cells, passes, to_right, to_left, how, queue, following, *free)
     return Links(to_right, to_left[1:], how[1:])
@@ -261,9 +257,11 @@ def _link(  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     while i < len(left_place) and j < len(right_place):
         place = max(left_place[i], right_place[j])
         while i < len(left_place) and left_place[i] < place:
+            to_right[i] = -1
             i += 1
         while j < len(right_place) and right_place[j] < place:
             j += 1
+            to_left[j], how[j] = -1, 0
         left_begin, right_begin = i, j
         while i < len(left_place) and left_place[i] == place:
             i += 1
@@ -276,6 +274,7 @@ def _link(  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
                 number += right_cell[r - 1]
             key = uint64(number)
             keys[r - right_begin] = key
+            to_left[uint64(r)] = -1
             following[uint64(r)] = queue[key]
             queue[key] = r
         left_count = 0
@@ -323,3 +322,6 @@ def _link(  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
             r = right_free[at]
             queue[uint64(keys[at])] = 0
             how[r] = 0 if to_left[r] < 0 else IN_BINS
+    to_right[i:] = -1
+    to_left[j + 1 :] = -1
+    how[j + 1 :] = 0
