@@ -62,7 +62,7 @@ def peer(matrix: Matrix, rules: Rules, utilities: list[float]) -> tuple[list[flo
 
 def run_time(ours: float, theirs: list[float]) -> None:
     """Figure 7: how long it takes to have the first, the second, ... the 21st point."""
-    names = (["21 linear programs as printed (HiGHS)"] * len(theirs), ["the whole front"] * len(theirs))
+    names = (["21 printed programs"] * len(theirs), ["the whole front"] * len(theirs))
     points = list(range(1, len(theirs) + 1))
     frame = pl.DataFrame(
         {"solved": points * 2, "seconds": [*theirs, *[ours] * len(theirs)], "how": [*names[0], *names[1]]}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug, InputError
-from glasshouse.schema import Predicate, Schema
+from glasshouse.schema import Predicate, Recode, Schema
 
 Codes = NDArray[np.int16]
 Index = NDArray[np.int32]
@@ -84,6 +84,14 @@ class Records:
         rows = np.column_stack([self.place, self.codes.astype(np.int32)])
         cells, counts = np.unique(rows, axis=0, return_counts=True)
         return Histogram(self.schema, self.places, cells[:, 0], cells[:, 1:].astype(np.int16), counts.astype(np.int64))
+
+
+def group_of_level(schema: Schema, recode: Recode) -> NDArray[np.int64]:
+    """The number of the group of each level of a recode's attribute; levels in no group share one of their own."""
+    found = np.full(len(schema.attribute(recode.attribute)), len(recode.leaves), np.int64)
+    for number, leaf in enumerate(recode.leaves):
+        found[sorted(leaf.levels)] = number
+    return found
 
 
 def satisfies(schema: Schema, codes: Codes, predicate: Predicate) -> NDArray[np.bool_]:

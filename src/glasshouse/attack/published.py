@@ -18,7 +18,7 @@ from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Answers
 from glasshouse.program.refine import Refinement, prepare
-from glasshouse.records import Codes, Index
+from glasshouse.records import Codes, Index, group_of_level
 from glasshouse.release import Counts, Table
 from glasshouse.schema import Predicate, Recode, Schema
 from glasshouse.tabulate import Tabulator
@@ -101,10 +101,7 @@ class Published:
         recode = self.bins.get(column)
         if recode is None:
             return codes[:, self.schema.position[column]].astype(np.int64)
-        of_level = np.full(len(self.schema.attribute(recode.attribute)), len(recode.leaves), np.int64)
-        for number, leaf in enumerate(recode.leaves):
-            of_level[sorted(leaf.levels)] = number
-        return of_level[codes[:, self.schema.position[recode.attribute]]]
+        return group_of_level(self.schema, recode)[codes[:, self.schema.position[recode.attribute]]]
 
     @cached_property
     def around_is_finer(self) -> bool:

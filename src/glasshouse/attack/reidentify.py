@@ -22,7 +22,7 @@ from numba import njit, uint64
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug, InputError
-from glasshouse.records import Codes
+from glasshouse.records import Codes, group_of_level
 from glasshouse.schema import Recode, Schema
 
 Ints = NDArray[np.int64]
@@ -79,7 +79,7 @@ class Features:
         parts = []
         for name in self.unique_on:
             if name in self.bins:
-                groups = _groups(self.schema, self.bins[name])
+                groups = group_of_level(self.schema, self.bins[name])
                 parts.append((groups[levels[self.bins[name].attribute]], len(self.bins[name].leaves) + 1))
             else:
                 parts.append((levels[name], len(self.schema.attribute(name))))
@@ -99,14 +99,6 @@ def _together(parts: list[tuple[NDArray[Any], int]]) -> Ints:
     for levels, size in parts:
         number = number * size + levels
     return number
-
-
-def _groups(schema: Schema, recode: Recode) -> Ints:
-    """The bin of each level; levels in no bin share one of their own."""
-    of_level = np.full(len(schema.attribute(recode.attribute)), len(recode.leaves), np.int64)
-    for number, leaf in enumerate(recode.leaves):
-        of_level[sorted(leaf.levels)] = number
-    return of_level
 
 
 @dataclass(frozen=True)

@@ -101,12 +101,11 @@ def rates_of(text: str) -> Rates:
 
 def everyone(truth: RecordFile, scenario: Scenario, rates: Rates, seed: int, job: Reidentification) -> Everyone:
     """Everybody of the truth in memory, and their households swapped."""
-    for column in (HOUSEHOLD,):
-        if column not in truth.source.columns:
-            raise InputError(
-                f"{truth.source.path.name}: column '{column}' is missing; households are swapped, so --swap must know "
-                f"who lives with whom; found: {truth.source.told}"
-            )
+    if HOUSEHOLD not in truth.source.columns:
+        raise InputError(
+            f"{truth.source.path.name}: column '{HOUSEHOLD}' is missing; households are swapped, so --swap must know "
+            f"who lives with whom; found: {truth.source.told}"
+        )
     if "age" not in scenario.schema.position:
         raise unknown("attribute (--swap pairs households by their adults)", "age", scenario.schema.position)
     quarters = (QUARTERS,) if QUARTERS in truth.source.columns else ()
