@@ -156,7 +156,8 @@ def swap(households: Households, rates: Rates, draws: Draws) -> Swap:
 
     Pairs agree on area and key, and differ in `near`. Chosen ones are paired with chosen ones first, at random. Those
     left over take partners that were not chosen, those at risk before others. Where there are none, pairs are broken up
-    to make two of one. So every pair has a chosen household, and as few as possible of the chosen stay where they are.
+    to make two of one. So every pair has a chosen household, and of those alike at most one of the
+    chosen stays behind who need not.
 
     Pairs depend on the households of the same area and key alone, and not on the order of rows.
     """
