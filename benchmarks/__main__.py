@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from benchmarks import (
+    claims_vs_per_claim,
     core,
     front_vs_lps,
     growth,
@@ -34,6 +35,9 @@ class Result(TypedDict):
 
 
 BENCHMARKS: dict[str, Callable[[], Result]] = {
+    "claims-by-size": claims_vs_per_claim.by_size,
+    "claims-vs-one-hot": claims_vs_per_claim.one_hot,
+    "claims-vs-per-claim": claims_vs_per_claim.run,
     "farthest-by-size": growth.by_size,
     "farthest-vs-histogram-mean": lambda: core.farthest_ratio("mean"),
     "farthest-vs-histogram-median": lambda: core.farthest_ratio("median"),

@@ -10,20 +10,22 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     release     what was published          Table, Counts, Release
     tabulate    how records become tables   compile_tables, tabulate
     identities  do the numbers agree        find_identities, Checker, Finding
-    scenario    which tables an office publishes   load, Scenario; the folder scenarios/ is data
+    wording     how a description of records is said   Wording: sentence, said
+    scenario    which tables an office publishes   load, Scenario; scenario_parser: its entries; scenarios/ is data
     files       real files in and out       records, tables, summary (archives)
     population  a synthetic county          County: places, people, homes, lists, subsidised housing; presets are data
-    program     which histograms fit        compile_tables, places_alone, one, farthest, ranges, least, conflict
+    program     which histograms fit        compile_tables, places_alone, one, farthest, ranges, settled, conflict
     mechanism   noise and its price         DiscreteGaussian, sum_of, epsilon, Ledger, allocation
-    attack      what can be learnt          reconstruct, vary: tables to records; reidentify, counterfactual: records to
-                                            people; infer: noisy counts to beliefs
+    attack      what can be learnt          reconstruct, vary: tables to records; verify, reasons, withholding, absence:
+                                            tables to what must be true; reidentify, counterfactual: records to people;
+                                            infer: noisy counts to beliefs
     protect     what could be done          swap; persons: who lives where after it, and without one of them; relocate:
                                             the front of privacy and utility
     assess      how bad, how good           rates, variability, likeness, baselines, reidentification, paper_tables,
-                                            frontier
-    report      say it                      charts, tables, variability, reidentification, frontier
-    run         do it at scale              study, ledger, executors; tabulating, checking, rebuilding, varying,
-                                            linking, reidentifying, leaving, trading, relocating; cli
+                                            claims, priors, leaks, frontier
+    report      say it                      charts, tables, variability, reidentification, claims, leaks, frontier
+    run         do it at scale              study, ledger, executors; attacking; tabulating, checking, rebuilding,
+                                            varying, verifying, linking, reidentifying, leaving, trading, cli
 
 Heavy modules are imported when they are used: `from glasshouse.scenario import load`.
 """

@@ -257,26 +257,42 @@ def _families(schema: Schema, sources: Sequence[Source]) -> Iterator[_Family]:
     for at, table in whole:
         if not table.tally:
             alike.setdefault((at, table.by), []).append(table)
+    covers: dict[tuple[Predicate, ...], list[list[Predicate]]] = {}  # tables of other recodes have the same universes
     for (at, _), tables in alike.items():
+        by_universe = {table.universe: table for table in tables}
         for target in tables:
-            smaller = [t for t in tables if t.universe <= target.universe and t.universe != target.universe]
-            for cover in _exact_covers(schema, target.universe, smaller):
-                yield _Family(tuple((at, line.variable) for table in cover for line in table.leaves), True)
+            smaller = [u for u in by_universe if u <= target.universe and u != target.universe]
+            key = (target.universe, *smaller)
+            if key not in covers:
+                covers[key] = list(_exact_covers(schema, target.universe, smaller))
+            for cover in covers[key]:
+                yield _Family(tuple((at, line.variable) for u in cover for line in by_universe[u].leaves), True)
 
 
-def _exact_covers(schema: Schema, universe: Predicate, tables: Sequence[Table]) -> Iterator[list[Table]]:
-    """Sets of tables whose universes are disjoint and make up a universe."""
-    sizes = [schema.size(table.universe) for table in tables]
+def _exact_covers(schema: Schema, universe: Predicate, smaller: Sequence[Predicate]) -> Iterator[list[Predicate]]:
+    """Sets of disjoint predicates that make up a universe.
 
-    def extend(start: int, chosen: list[Table], missing: int) -> Iterator[list[Table]]:
-        if missing == 0:
-            yield list(chosen)
-        for index in range(start, len(tables)):
-            table = tables[index]
-            if sizes[index] <= missing and not any(table.universe.meets(other.universe) for other in chosen):
-                yield from extend(index + 1, [*chosen, table], missing - sizes[index])
+    A set in which one more of the predicates could take the place of some says nothing new: those make it up.
+    """
+    whole, size = schema.size(universe), {part: schema.size(part) for part in smaller}
 
-    yield from extend(0, [], schema.size(universe))
+    def extend(chosen: list[Predicate]) -> Iterator[list[Predicate]]:
+        if sum(size[part] for part in chosen) == whole:
+            if chosen and not any(_replaces(part, chosen) for part in smaller if part not in chosen):
+                yield chosen
+            return
+        left = next(schema.possible(universe, chosen))
+        record = schema.where({a.name: [min(left.by_attribute.get(a.name, {0}))] for a in schema.attributes})
+        for part in smaller:  # exactly one of a set has this record
+            if record <= part and not any(part.meets(other) for other in chosen):
+                yield from extend([*chosen, part])
+
+    yield from extend([])
+
+
+def _replaces(part: Predicate, chosen: Sequence[Predicate]) -> bool:
+    inside = [other for other in chosen if other <= part]
+    return bool(inside) and all(other in inside or not other.meets(part) for other in chosen)
 
 
 class _Boxes:
@@ -284,39 +300,40 @@ class _Boxes:
 
     def __init__(self, schema: Schema, predicates: Sequence[Predicate]) -> None:
         self.schema, self.predicates = schema, predicates
-        self.kinds: list[NDArray[np.int64]] = []
-        self.within: list[NDArray[np.bool_]] = []
-        self.shared: list[NDArray[np.int64]] = []
+        self.kinds: list[NDArray[np.int64]] = []  # for each attribute, which of the distinct level sets a predicate has
+        possible = list(schema.possible())
+        self.shared: list[list[NDArray[np.int64]]] = [[] for _ in possible]  # levels that two sets share, in a box
         for attribute in schema.attributes:
             everything = frozenset(range(len(attribute)))
             sets = [predicate.by_attribute.get(attribute.name, everything) for predicate in predicates]
             distinct = {levels: kind for kind, levels in enumerate(dict.fromkeys(sets))}
             member = np.array([[level in levels for level in range(len(attribute))] for levels in distinct], np.int64)
-            common = member @ member.T
-            self.kinds.append(np.array([distinct[levels] for levels in sets]))
-            self.shared.append(common)
-            self.within.append(common == member.sum(axis=1)[:, None])
-        self.size = np.array([schema.size(predicate) for predicate in predicates], np.int64)
+            self.kinds.append(np.array([distinct[levels] for levels in sets], np.int64))
+            for box, shared in zip(possible, self.shared, strict=True):
+                inside = member[:, sorted(box.by_attribute.get(attribute.name, everything))]
+                shared.append(inside @ inside.T)
+        self.size = np.zeros(len(predicates), np.int64)
+        for shared in self.shared:
+            of_box = (common[kind, kind] for kind, common in zip(self.kinds, shared, strict=True))
+            self.size += np.prod(list(of_box), axis=0, dtype=np.int64)
 
     def relations(self, members: NDArray[np.int64], *, disjoint: bool) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
         """For every predicate, how the members inside it or covering it add up to it."""
-        inside = np.ones((len(self.predicates), len(members)), np.bool_)
-        common = np.ones((len(self.predicates), len(members)), np.int64)
-        for kind, within, shared in zip(self.kinds, self.within, self.shared, strict=True):
-            inside &= within.T[:, kind[members]][kind]
-            common *= shared[:, kind[members]][kind]
-        if self.schema.impossible:
-            for target, member in np.argwhere(common > 0):
-                common[target, member] = self.schema.size(self.predicates[target] & self.predicates[members[member]])
+        common = np.zeros((len(self.predicates), len(members)), np.int64)
+        for shared in self.shared:
+            of_box = np.ones_like(common)
+            for kind, levels in zip(self.kinds, shared, strict=True):
+                of_box *= levels[:, kind[members]][kind]
+            common += of_box
         touching = common > 0
-        inside &= touching
+        inside = touching & (common == self.size[members])
         if not disjoint:
             yield from ((int(t), AT_LEAST, members[[m]]) for t, m in np.argwhere(inside) if members[m] != t)
             boxes = [self.predicates[member] for member in members]
             alone = (common == self.size[:, None]).any(axis=1)  # inside one member: that member says more
-            for target in np.flatnonzero(~alone & (common.sum(axis=1) >= self.size)):
-                if self.schema.covered(self.predicates[int(target)], boxes):
-                    yield int(target), AT_MOST, members[touching[target]]
+            for at in np.flatnonzero(~alone & (common.sum(axis=1) >= self.size)):
+                if self.schema.covered(self.predicates[int(at)], boxes):
+                    yield int(at), AT_MOST, members[touching[at]]
             return
         filled = np.where(inside, common, 0).sum(axis=1) == self.size
         covered = (common.sum(axis=1) == self.size) & ~filled

@@ -16,6 +16,8 @@ class Line:
     """One published number of a table: a cell, or a subtotal of the lines named in `parts`.
 
     `predicate` says which records it counts; the subtotal of a tally counts answers instead and has none.
+    An *of which* line counts some records of line `within`, and the rest of them is not published: it is a cell, but
+    no part of anything.
     """
 
     number: int
@@ -23,6 +25,15 @@ class Line:
     label: str
     predicate: Predicate | None
     parts: tuple[int, ...] = ()
+    within: int | None = None
+
+
+@dataclass(frozen=True)
+class OfWhich:
+    """What an office prints below a line without dividing it: `living alone, of which: 65 years and over`."""
+
+    label: str
+    predicate: Predicate
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,7 @@ class Table:
     tally: bool
     lines: tuple[Line, ...]
     cells: frozenset[int]
+    doubt: str = ""  # why the office may count something slightly different
 
     def line(self, number: int) -> Line:
         return self.lines[number - 1]
@@ -44,10 +56,17 @@ class Table:
     @cached_property
     def leaves(self) -> tuple[Line, ...]:
         """The lines that are not subtotals: each record of the universe is in one (in a tally: in at least one)."""
-        return tuple(line for line in self.lines if not line.parts)
+        return tuple(line for line in self.lines if not line.parts and line.within is None)
+
+    @cached_property
+    def of_which(self) -> tuple[Line, ...]:
+        """The lines that count some of the records of another line, and divide nothing."""
+        return tuple(line for line in self.lines if line.within is not None)
 
     def leaves_of(self, line: Line) -> tuple[Line, ...]:
-        """The leaves that a line adds up; of a leaf, itself."""
+        """The leaves that a line adds up; of a line that adds up nothing, itself."""
+        if not line.parts:
+            return (line,)
         last = line  # lines stand depth first, so the leaves of a total stand right below it
         while last.parts:
             last = self.line(last.parts[-1])
@@ -74,16 +93,19 @@ def build_table(
     universe: Predicate = EVERYONE,
     undivided: Iterable[str] = (),
     also: Iterable[int] = (),
+    of_which: Mapping[str, OfWhich] | None = None,
+    doubt: str = "",
 ) -> Table:
     """Lay out a table as statistical offices print it, depth first: a total, then each group followed by its parts.
 
     A group named in `undivided` is not crossed with the recodes that follow. `also` names subtotals that count
-    among the cells. `variable` names the line of a number.
+    among the cells. `of_which` has, by the label of a group that is not divided, the line printed below it.
+    `variable` names the line of a number.
     """
-    whole = frozenset(undivided)
+    whole, below = frozenset(undivided), of_which or {}
     labels = {group.label for recode in by for group in recode.leaves}
-    if whole - labels:
-        raise unknown(f"group of table {name}", min(whole - labels), labels)
+    if not labels.issuperset(whole.union(below)):
+        raise unknown(f"group of table {name}", min(whole.union(below) - labels), labels)
     lines: list[Line] = []
 
     def add(label: str, predicate: Predicate, groups: Sequence[Group], depth: int) -> int:
@@ -103,21 +125,33 @@ def build_table(
         if parts:
             answers = any(recode.tally for recode in by[depth:])
             lines[number - 1] = Line(number, variable(number), label, None if answers else predicate, tuple(parts))
+        elif label in below:
+            some, after = below[label], number + 1
+            lines.append(Line(after, variable(after), some.label, predicate & some.predicate, within=number))
         return number
 
     add("total", universe, by[0].groups if by else (), 0)
+    divided = set(below).difference(line.label for line in lines if not line.parts)
+    if divided:
+        raise InputError(
+            f"table {name}: group '{min(divided)}' is divided; an 'of which' line stands below one that is not"
+        )
     cells = frozenset(line.number for line in lines if not line.parts) | frozenset(also)
     if max(cells) > len(lines) or min(cells) < 1:
         raise InputError(f"table {name} has lines 1 to {len(lines)}; 'also' names line {max(cells)}")
     tally = any(recode.tally for recode in by)
-    return Table(name, level, title, universe, tuple(recode.name for recode in by), tally, tuple(lines), cells)
+    return Table(name, level, title, universe, tuple(recode.name for recode in by), tally, tuple(lines), cells, doubt)
 
 
 def _refuse_gap(schema: Schema, table: str, recode: Recode, inside: Predicate, groups: Sequence[Group]) -> None:
-    """A total is the sum of its parts: every level that it counts must be in one of the groups that divide it."""
+    """A total is the sum of its parts: every level that it counts must be in one of the groups that divide it.
+
+    A level that no possible record of the total has ("not in universe" among the occupied) needs no group.
+    """
     attribute = schema.attribute(recode.attribute)
     counted = inside.by_attribute.get(attribute.name, frozenset(range(len(attribute))))
     missed = counted.difference(*(group.levels for group in groups))
+    missed &= schema.levels_within(inside)[attribute.name] if missed else frozenset()
     if missed:
         raise InputError(
             f"table {table}: {attribute.name} {attribute.levels[min(missed)]} is in no group of recode "
@@ -199,6 +233,11 @@ class Release:
             ceilings = [value.upper for around, value in counted if predicate <= around]
             if self.schema.covered(predicate, (around for around, _ in counted)):
                 ceilings.append(sum(value.upper for _, value in counted))
+            for line in table.of_which:  # says nothing of the rest of its line: a floor or a ceiling of its own
+                if line.predicate is not None and line.variable in self.levels[level].column:
+                    value = self.levels[level].value(place, line.variable)
+                    lower = max(lower, value.lower if line.predicate <= predicate else 0)
+                    ceilings += [value.upper] if predicate <= line.predicate else []
             upper = min(upper, *ceilings, UNLIMITED)
         return Interval(lower, upper)
 

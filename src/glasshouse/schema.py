@@ -134,10 +134,15 @@ EVERYONE = Predicate()
 
 @dataclass(frozen=True)
 class Impossible:
-    """A structural zero: records of this description do not exist, for the reason given."""
+    """A structural zero: records of this description do not exist, for the reason given.
+
+    `kind` says how far it is to be trusted: what follows from the meaning of the words holds in every file, what an
+    office's editing of answers makes so need not hold in another's.
+    """
 
     predicate: Predicate
     reason: str
+    kind: str = "certain"
 
 
 @dataclass(frozen=True)
@@ -181,13 +186,27 @@ class Schema:
         """How many different possible records satisfy the predicate (structural zeros left out)."""
         return sum(self._volume(box) for box in self.possible(predicate))
 
-    def possible(self, predicate: Predicate = EVERYONE) -> Iterator[Predicate]:
-        """Disjoint descriptions that together are the possible records of a predicate."""
-        return self._remaining(predicate, self._zeros)
+    def possible(self, predicate: Predicate = EVERYONE, without: Iterable[Predicate] = ()) -> Iterator[Predicate]:
+        """Disjoint descriptions that together are the possible records of a predicate, without those of others."""
+        return self._remaining(predicate, (*without, *self._zeros))
 
     def covered(self, predicate: Predicate, by: Iterable[Predicate]) -> bool:
         """Does every possible record of the predicate satisfy at least one of the others?"""
-        return next(self._remaining(predicate, (*self._zeros, *by)), None) is None
+        return next(self.possible(predicate, by), None) is None
+
+    def levels_within(self, predicate: Predicate) -> Mapping[str, frozenset[int]]:
+        """For each attribute, the levels that possible records of the predicate have; asked often, so remembered."""
+        if predicate not in self._levels_within:
+            found: dict[str, frozenset[int]] = {attribute.name: frozenset() for attribute in self.attributes}
+            for box in self.possible(predicate):
+                for name, levels in found.items():
+                    found[name] = levels.union(box.by_attribute.get(name, range(len(self.attribute(name)))))
+            self._levels_within[predicate] = found
+        return self._levels_within[predicate]
+
+    @cached_property
+    def _levels_within(self) -> dict[Predicate, Mapping[str, frozenset[int]]]:
+        return {}
 
     @cached_property
     def _zeros(self) -> tuple[Predicate, ...]:

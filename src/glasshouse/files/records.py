@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ class RecordFile:
     scenario: Scenario
     place: PlaceColumns
     readings: dict[str, Reading]  # an attribute that no table looks at has none
+    left_out: Counter[str] = field(default_factory=Counter, compare=False)  # records passed over so far, by column
 
     def frames(
         self, watch: Watch = unwatched, *, flag: str | None = None, names: Sequence[str] = ()
@@ -36,6 +38,7 @@ class RecordFile:
         """
         wanted = dict.fromkeys([*self.place.names, *(c for r in self.readings.values() for c in r.columns), *names])
         wanted |= {} if flag is None else {flag: None}
+        wanted |= {name: None for name in self.scenario.leave_out if name in self.source.columns}
         geography = self.scenario.geography
         for chunk in self.source.chunks(wanted):
             codes = read_codes(self.source, chunk, self.place)
@@ -51,17 +54,28 @@ class RecordFile:
             for name in names:
                 text = _whole(chunk.frame[name]).cast(pl.String).str.strip_chars()
                 columns.append(text.set(text == "", None))
-            frame = pl.DataFrame(columns)
-            self._refuse_impossible(frame, chunk.first)
+            frame, kept = pl.DataFrame(columns), self._kept(chunk)
+            self._refuse_impossible(frame, chunk.first, kept)
             watch(chunk.done)
-            yield frame
+            yield frame if kept.all() else frame.filter(kept)
 
-    def _refuse_impossible(self, frame: pl.DataFrame, first: int) -> None:
+    def _kept(self, chunk: Chunk) -> NDArray[np.bool_]:
+        """Which rows are records of the scenario; the others (group quarters in a file of units) are counted."""
+        kept = np.ones(chunk.frame.height, np.bool_)
+        for name, codes in self.scenario.leave_out.items():
+            if name in chunk.frame.columns:
+                text = _whole(chunk.frame[name]).cast(pl.String).str.strip_chars()
+                out = text.is_in(codes).fill_null(False).to_numpy() & kept
+                self.left_out[name] += int(out.sum())
+                kept &= ~out
+        return kept
+
+    def _refuse_impossible(self, frame: pl.DataFrame, first: int, kept: NDArray[np.bool_]) -> None:
         """Refuse the first record that the schema says cannot exist, with the reason."""
         schema = self.scenario.schema
         for zero in schema.impossible:
             if set(zero.predicate.by_attribute) <= set(self.readings):
-                found = satisfies(schema, level_matrix(frame, schema), zero.predicate)
+                found = satisfies(schema, level_matrix(frame, schema), zero.predicate) & kept
                 if found.any():
                     description = schema.describe(zero.predicate)
                     raise InputError(
@@ -155,16 +169,16 @@ def _reading(source: Source, attribute: Attribute, scenario: Scenario, *, counte
 def _levels(source: Source, chunk: Chunk, attribute: Attribute, reading: Reading) -> NDArray[np.int16]:
     """Translate columns into level numbers: each column to the position of its code, then all positions together."""
     position = np.zeros(chunk.frame.height, np.int64)
-    spellings = [
-        list(dict.fromkeys(code[i] for level in reading.codes for code in level)) for i in range(len(reading.columns))
-    ]
+    known = [_plain([code for level in reading.codes for code in level], i) for i in range(len(reading.columns))]
+    spellings = [list(dict.fromkeys(plain.values())) for plain in known]
     for name, codes in zip(reading.columns, spellings, strict=True):
         position = position * len(codes) + _positions(source, chunk, name, codes)
     shape = [len(codes) for codes in spellings]
     table = np.full(shape, -1, np.int16)
     for level, spelled in enumerate(reading.codes):
         for code in spelled:
-            table[tuple(codes.index(part) for codes, part in zip(spellings, code, strict=True))] = level
+            at = zip(spellings, known, code, strict=True)
+            table[tuple(codes.index(plain[part]) for codes, plain, part in at)] = level
     levels: NDArray[np.int16] = table.reshape(-1)[position]
     if len(levels) and levels.min() < 0:
         line = chunk.first + int(np.argmin(levels))
@@ -172,6 +186,13 @@ def _levels(source: Source, chunk: Chunk, attribute: Attribute, reading: Reading
             f"{source.where(line)}: {_all_of(reading.columns)} is no level of '{attribute.name}'{_hint(reading)}"
         )
     return levels
+
+
+def _plain(codes: Sequence[tuple[str, ...]], column: int) -> dict[str, str]:
+    """The codes of a column, each with the one that stands for it: 01 is 1, where all are whole numbers."""
+    parts = dict.fromkeys(code[column] for code in codes)
+    numbers = all(part.isdigit() for part in parts)
+    return {part: str(int(part)) if numbers else part for part in parts}
 
 
 def _positions(source: Source, chunk: Chunk, name: str, codes: list[str]) -> NDArray[np.int64]:

@@ -62,9 +62,17 @@ def ranges(problem: Problem, predicates: Sequence[Predicate], number: int = 0, l
 
 
 def ranges_of(
-    problem: Problem, inside: NDArray[np.bool_], meeting: NDArray[np.bool_], number: int = 0, ladder: Ladder = CLIMB
+    problem: Problem,
+    inside: NDArray[np.bool_],
+    meeting: NDArray[np.bool_],
+    number: int = 0,
+    ladder: Ladder = CLIMB,
+    known: Array | None = None,
 ) -> Ranges:
-    """The same for sets of variables of the program: those that count towards the least, and towards the most."""
+    """The same for sets of variables of the program: those that count towards the least, and towards the most.
+
+    Where a solution is `known`, none is drawn.
+    """
     problem.check(number)
     whole = problem.split(propagate=ladder.propagate)
     first, last = int(problem.programs.first[number]), int(problem.programs.first[number + 1])
@@ -84,7 +92,7 @@ def ranges_of(
         columns = whole.origin[whole.parts.first[part] : whole.parts.first[part + 1]] - first
         sets, of = np.unique(np.concatenate([inside[:, columns], meeting[:, columns]]), axis=0, return_inverse=True)
         of = of.reshape(-1)
-        found = _of_part(whole.parts.only(int(part)), sets, ladder)
+        found = _of_part(whole.parts.only(int(part)), sets, ladder, None if known is None else known[columns])
         if found is None:
             none = np.full(count, -1, np.int64)
             low, high = inside @ whole.lower[first:last], meeting @ whole.upper[first:last]
@@ -116,7 +124,7 @@ class _Part:
     impossible: Proof | None = None
 
 
-def _of_part(program: Programs, sets: NDArray[np.bool_], ladder: Ladder) -> _Part | None:
+def _of_part(program: Programs, sets: NDArray[np.bool_], ladder: Ladder, known: Array | None) -> _Part | None:
     """The range of every set of variables of a part; None when no solution is known."""
     zero = np.zeros(len(sets), np.int64)
     part = _Part(zero, zero, zero, zero, (zero.copy(), zero.copy()))
@@ -131,7 +139,10 @@ def _of_part(program: Programs, sets: NDArray[np.bool_], ladder: Ladder) -> _Par
             part.high = part.met_high = sums.max(axis=0)
             return part
     alone = split(program, np.zeros(1, np.bool_), propagate=ladder.propagate)
-    pool = np.array([a.x for a in _drawn(alone, ladder) if a.fits[0]], np.int64).reshape(-1, len(program.lower))
+    if known is not None:
+        pool = known[None, :]
+    else:
+        pool = np.array([a.x for a in _drawn(alone, ladder) if a.fits[0]], np.int64).reshape(-1, len(program.lower))
     if not len(pool):
         answers = rungs.minimum(alone, linear(np.zeros(len(program.lower), np.int64)), ladder)
         part.calls += 1
@@ -150,7 +161,7 @@ def _of_part(program: Programs, sets: NDArray[np.bool_], ladder: Ladder) -> _Par
         for number in range(len(sets)):
             if floor[number] == met[number]:
                 continue
-            answers = rungs.minimum(alone, linear(sign * sets[number].astype(np.int64)), ladder)
+            answers = rungs.minimum(alone, linear(sign * sets[number].astype(np.int64)), ladder, start=pool[0])
             part.calls += 1
             floor[number] = _tighter(sign, floor[number], sign * answers.floor[0])
             part.sure[0 if sign > 0 else 1][number] = rungs.ORDER.index(answers.proof[0])

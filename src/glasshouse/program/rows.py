@@ -207,7 +207,7 @@ def _summed(cells: Cells, table: Table, present: frozenset[str]) -> Iterator[tup
         meeting = cells.meeting(line.predicate)
         if (cells.inside(line.predicate) == meeting).all():
             yield [line.variable], meeting, False
-        elif not line.parts and table.tally:
+        elif not line.parts and (table.tally or line.within is not None):  # it overlaps others: not to be added up
             yield [line.variable], meeting, True
         elif not line.parts:
             chosen, names, size = finer.get(meeting.tobytes(), (meeting, [], 0))

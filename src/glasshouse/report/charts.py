@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 import vl_convert
@@ -23,6 +23,12 @@ SHADES = ("#DCE9F5", "#B7D3EA", "#85B5DB", "#4E93C6", "#2470B0", "#0B4A86", "#06
 _DASHED = {"type": "rule", "strokeDash": [4, 4], "color": "#555555"}
 
 Spec = dict[str, Any]
+
+
+class Picture(Protocol):
+    """Anything that can describe itself as a Vega-Lite specification."""
+
+    def spec(self) -> Spec: ...
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Lines:
         if self.panel is None:
             return {"title": self.title, **self._panel(self.data, self.marks)}
         panels = [
-            {"title": str(name) if self.columns is None else _small(str(name)), **self._panel(part, self._marks(name))}
+            {"title": str(name) if self.columns is None else small(str(name)), **self._panel(part, self._marks(name))}
             for (name,), part in self.data.group_by(self.panel, maintain_order=True)
         ]
         if self.columns is not None:
@@ -204,7 +210,7 @@ class Map:
             ends_at = {axis: {**axes[axis], "field": f"{axis}2"} for axis in ("x", "y")}
             last = {"values": joined.select("x2", "y2").unique(maintain_order=True).to_dicts()}
             layers.append({"data": last, "mark": ring, "encoding": ends_at})
-        return {"title": _small(name), "width": side, "height": side, "layer": layers}
+        return {"title": small(name), "width": side, "height": side, "layer": layers}
 
 
 @dataclass(frozen=True)
@@ -334,8 +340,8 @@ class Density:
         return {
             "title": self.title,
             "vconcat": [
-                {"title": _small(self.over.title), "width": 500, "height": 260, "layer": self._upper(x)},
-                {"title": _small(self.below.title), "width": 500, "height": 150, "layer": self._lower(x)},
+                {"title": small(self.over.title), "width": 500, "height": 260, "layer": self._upper(x)},
+                {"title": small(self.below.title), "width": 500, "height": 150, "layer": self._lower(x)},
             ],
         }
 
@@ -365,11 +371,12 @@ class Density:
         return self.below.layers(x, self.below.y.number() | {"scale": {"domain": [0, 1]}})
 
 
-def _small(text: str) -> Spec:
+def small(text: str) -> Spec:
+    """The title of a panel."""
     return {"text": text, "fontSize": 11, "fontWeight": "normal", "frame": "group"}
 
 
-def write(picture: Lines | Bars | Map | Bands | Tiles | Density, path: Path) -> None:
+def write(picture: Picture, path: Path) -> None:
     """Write a picture as SVG, for the owner alone."""
     spec = {"config": {"background": "white", "title": {"anchor": "start"}}, **picture.spec()}
     drawn = vl_convert.vegalite_to_svg(spec, vl_version="6.4")

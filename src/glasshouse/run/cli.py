@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,7 @@ from glasshouse.run.options import (
 from glasshouse.run.population_cli import app as population_app
 from glasshouse.run.reidentify_cli import app as reidentify_app
 from glasshouse.run.tradeoff_cli import app as tradeoff_app
+from glasshouse.run.verify_cli import app as verify_app
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.identities import Finding
@@ -61,6 +62,7 @@ app = typer.Typer(
 
 app.add_typer(population_app)
 app.add_typer(attack_app)
+app.add_typer(verify_app)
 app.add_typer(reidentify_app)
 app.add_typer(tradeoff_app)
 app.add_typer(infer_app)
@@ -144,7 +146,15 @@ def tabulate(
     }
     where = chosen.geography.told(done.places)
     line = f"{done.records:,} records, {len(plan.scenario.tables)} tables, {done.cells:,} non-zero cells in {where}"
-    return finish(said, as_json, quiet, [f"{line}{f' -> {out}' if out else ''}"])
+    lines = [f"{line}{f' -> {out}' if out else ''}"]
+    if done.left_out:
+        said["left_out"] = done.left_out
+        lines.append(f"Left out, as the scenario says: {done.left_out:,} rows with {_codes_told(chosen.leave_out)}.")
+    return finish(said, as_json, quiet, lines)
+
+
+def _codes_told(leave_out: Mapping[str, Sequence[str]]) -> str:
+    return " or ".join(f"{column} {' or '.join(codes)}" for column, codes in leave_out.items())
 
 
 @app.command(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glasshouse.errors import InputError
-from glasshouse.run.attack_cli import Executor, Out, Overwrite, Seed, Workers
+from glasshouse.run.attacking import Executor, Out, Overwrite, Seed, Workers
 from glasshouse.run.options import (
     Json,
     Quiet,

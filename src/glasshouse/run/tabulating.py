@@ -44,6 +44,7 @@ class Done:
     """How much has been counted."""
 
     records: int = 0
+    left_out: int = 0  # rows of the file that are no records of the scenario
     cells: int = 0
     places: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
@@ -123,6 +124,7 @@ def _long_frames(
             _add_up(totals[level], *found[level], width=len(plan.tabulators[level].variables))
         if inside:
             yield _noted(done, _frame(plan, {level: found[level] for level in inside}))
+    done.left_out = file.left_out.total()
     if not done.records:
         raise InputError(f"{records.name}: a header and no records; nothing to count")
     for level in above:
