@@ -6,10 +6,11 @@ histograms that satisfy every published line are found one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import product
+from itertools import combinations, count, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from glasshouse.records import UNLIMITED, Records
 from glasshouse.release import Counts, Table, build_table
 from glasshouse.schema import EVERYONE, Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
 from glasshouse.tabulate import tabulate
+from glasshouse.wording import Clause, Noun, Wording
 
 Ints = NDArray[np.int64]
 Limits = tuple[tuple[int, ...], int, int]  # these variables (some more than once) add up to between two numbers
@@ -476,3 +478,210 @@ def tallied(rng: np.random.Generator, seed: int) -> Toy | None:
     counts = tabulate(records_of(schema, truth.astype(np.int64), places), [table], "block")
     toy = Toy(schema, (table,), counts, truth.astype(np.int64), seed=seed)
     return toy if any(np.ptp(solutions.sum(axis=1)) for solutions in toy.alone) else None
+
+
+# What is certain, by brute force
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Every data set that fits a place, over the kinds of record that can occur in it.
+
+    Kinds that no number, no word and no report tells apart stand as one. A kind that no number limits is held down to
+    what the numbers ask for: more of it always fits, so the least of a count is not changed by that, and the most of
+    any count that has to do with such a kind is endless.
+    """
+
+    values: Ints  # kinds x columns: the value that a claim says
+    apart: NDArray[np.bool_]
+    endless: NDArray[np.bool_]
+    data: Ints  # data sets x kinds
+
+    def range(self, chosen: NDArray[np.bool_]) -> tuple[int, int]:
+        """The least and the most that these kinds hold together."""
+        sums = self.data @ chosen
+        return int(sums.min()), UNLIMITED if (chosen & self.endless).any() else int(sums.max())
+
+    def of(self, description: Sequence[int]) -> tuple[int, int]:
+        """The least and the most records that match a description."""
+        return self.range(matching(self.values, description))
+
+    def represented(self, descriptions: Iterable[Sequence[int]]) -> tuple[int, int]:
+        """The least and the most records that match any of the descriptions."""
+        about = np.zeros(len(self.values), np.bool_)
+        for description in descriptions:
+            about |= matching(self.values, description)
+        return self.range(about)
+
+    def only(self, chosen: NDArray[np.bool_]) -> Known:
+        """The same of some of the kinds: claims count no others."""
+        return Known(self.values[chosen], self.apart[chosen], self.endless[chosen], self.data[:, chosen])
+
+    def certain(self, least: int) -> dict[tuple[int, ...], int]:
+        """Every description of at least so many columns that the same m >= 1 records match in every data set."""
+        columns = self.values.shape[1]
+        found = {}
+        for k in range(least, columns + 1):
+            for named in combinations(range(columns), k):
+                said = {tuple(row[c] if c in named else -1 for c in range(columns)) for row in self.values.tolist()}
+                for description in said:
+                    low, high = self.of(description)
+                    if low == high >= 1:
+                        found[description] = low
+        return found
+
+    @property
+    def unique(self) -> bool:
+        """Do all data sets say the same of every record in every column?"""
+        full = {tuple(row) for row in self.values.tolist()}
+        return all(low == high for low, high in map(self.of, full))
+
+
+def matching(values: Ints, description: Sequence[int]) -> NDArray[np.bool_]:
+    """The kinds (rows of values) that match a description: a value for each column, -1 where it says nothing."""
+    found = np.ones(len(values), np.bool_)
+    for column, said in enumerate(description):
+        if said >= 0:
+            found &= values[:, column] == said
+    return found
+
+
+def words_of(toy: Toy, wording: Wording) -> Ints:
+    """The value that claims say of each kind in each column: the number of the group that its level is in."""
+    rows = [
+        [
+            number
+            for name in wording.columns
+            for number, levels in enumerate(wording.groups[name])
+            if kind[toy.schema.position[name]] in levels
+        ]
+        for kind in toy.kinds.tolist()
+    ]
+    return np.array(rows, np.int64).reshape(len(toy.kinds), len(wording.columns))
+
+
+def known_of(toy: Toy, wording: Wording, place: int) -> Known:
+    """What brute force knows of a place."""
+    limits, words = toy.own_limits(place), words_of(toy, wording)
+    rows = [[inside.count(kind) for inside, _, _ in limits] for kind in range(len(toy.kinds))]
+    apart = [wording.apart is not None and satisfied(toy.schema, kind, wording.apart) for kind in toy.kinds.tolist()]
+    alike: dict[tuple[object, ...], int] = {}
+    for kind, times in enumerate(rows):
+        if all(often <= high or not often for often, (_, _, high) in zip(times, limits, strict=True)):
+            alike.setdefault((*words[kind].tolist(), apart[kind], *times), kind)
+    kept = list(alike.values())
+    fewer = [
+        (tuple(v for v, kind in enumerate(kept) for _ in range(rows[kind][number])), low, high)
+        for number, (_, low, high) in enumerate(limits)
+    ]
+    endless = np.zeros(len(kept), np.bool_)
+    for v, kind in enumerate(kept):
+        mine = [limit for often, limit in zip(rows[kind], limits, strict=True) if often]
+        endless[v] = all(high >= UNLIMITED for _, _, high in mine)
+        if endless[v]:
+            fewer.append(((v,), 0, max([0, *(low for _, low, _ in mine)])))
+    return Known(words[kept], np.array(apart, np.bool_)[kept], endless, listed(len(kept), fewer))
+
+
+def wording_of(
+    columns: Sequence[str], groups: Mapping[str, Sequence[Iterable[int]]], apart: Predicate | None = None
+) -> Wording:
+    """Words for claims that say these groups of levels."""
+    divided = {name: tuple(frozenset(levels) for levels in groups[name]) for name in columns}
+    return Wording(tuple(columns), divided, (Clause(tuple(columns)),), Noun("record", "records", "all"), apart=apart)
+
+
+def plain_words(schema: Schema, apart: Predicate | None = None) -> Wording:
+    """Words for every level of every attribute."""
+    groups = {one.name: [[level] for level in range(len(one))] for one in schema.attributes}
+    return wording_of(list(groups), groups, apart)
+
+
+def random_wording(rng: np.random.Generator, schema: Schema, *, coarse: bool) -> Wording:
+    """Columns in any order, perhaps not all of them; values that are levels, or groups of levels."""
+    names = [schema.attributes[i].name for i in rng.permutation(len(schema.attributes)).tolist()]
+    if len(names) > 2 and rng.random() < 0.2:
+        names = names[1:]
+    groups = {}
+    for name in names:
+        levels = list(range(len(schema.attribute(name))))
+        divided = random_groups(rng, levels, name, deep=False) if coarse and rng.random() < 0.5 else ()
+        groups[name] = [group.levels for group in divided] or [[level] for level in levels]
+    return wording_of(names, groups)
+
+
+def hidden(rng: np.random.Generator, counts: Counts, share: float) -> Counts:
+    """The counts with some of them unpublished, here and there."""
+    lower, upper = counts.lower.copy(), counts.upper.copy()
+    for place, column in np.ndindex(lower.shape):
+        if rng.random() < share:
+            lower[place, column], upper[place, column] = 0, UNLIMITED
+    return Counts(counts.level, counts.places, counts.variables, lower, upper)
+
+
+def told_toy(
+    rng: np.random.Generator,
+    seed: int,
+    *,
+    kinds: int = 72,
+    people: int = 5,
+    hide: float = 0.0,
+    intervals: bool = False,
+    total: bool = True,
+    coarse: bool = True,
+    apart: bool = False,
+) -> tuple[Toy, Wording]:
+    """Two to five attributes, places with few people, and words for claims about them.
+
+    With `apart`, records of some levels of one attribute are reported apart; how many they are is published.
+    """
+    while True:
+        sizes = rng.integers(2, 5, rng.integers(2, 6)).tolist()
+        attributes = tuple(attribute("abcde"[i], size) for i, size in enumerate(sizes))
+        schema = Schema(attributes)
+        if rng.random() < 0.4:
+            zeros = [random_predicate(rng, schema) for _ in range(rng.integers(1, 4))]
+            schema = Schema(attributes, tuple(Impossible(zero, "so it is") for zero in zeros if len(zero.sets) > 1))
+        if np.prod(sizes) <= kinds and len(kinds_of(schema)):
+            break
+    places = tuple(f"p{i}" for i in range(rng.integers(1, 3)))
+    possible = len(kinds_of(schema))
+    truth = np.stack(
+        [np.bincount(rng.integers(0, possible, rng.integers(0, people + 1)), minlength=possible) for _ in places]
+    ).astype(np.int64)
+    tables = tuple(random_table(rng, schema, f"T{i + 1}", "block") for i in range(rng.integers(1, 6)))
+    if total:
+        tables = (total_table(schema, "block"), *tables)
+    counts = tabulate(records_of(schema, truth, places), tables, "block")
+    if intervals:
+        counts = widened(rng, counts)
+    if hide:
+        counts = hidden(rng, counts, hide)
+    wording = random_wording(rng, schema, coarse=coarse)
+    if apart:
+        name = wording.columns[int(rng.integers(0, len(wording.columns)))]
+        where = schema.where({name: wording.groups[name][0]})
+        table = build_table(
+            schema, name="X", level="block", title="X", by=[], variable=lambda number: f"X_{number}", universe=where
+        )
+        wording, tables = replace(wording, apart=where), (*tables, table)
+        more = tabulate(records_of(schema, truth, places), [table], "block")
+        counts = Counts(
+            "block",
+            places,
+            counts.variables + more.variables,
+            np.concatenate([counts.lower, more.lower], axis=1),
+            np.concatenate([counts.upper, more.upper], axis=1),
+        )
+    return Toy(schema, tables, counts, truth, seed=seed), wording
+
+
+def claim_toy(seed: int, **options: Any) -> tuple[Toy, Wording, tuple[Known, ...]]:
+    """A toy of a seed, and what brute force knows of its places; those that are too large are passed over."""
+    for attempt in count():
+        toy, wording = told_toy(np.random.default_rng([seed, attempt]), seed, **options)
+        try:
+            return toy, wording, tuple(known_of(toy, wording, place) for place in range(len(toy.counts.places)))
+        except TooMany:
+            continue
+    raise AssertionError("there is always another toy")

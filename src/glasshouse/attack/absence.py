@@ -22,6 +22,7 @@ from glasshouse.program.ladder import Ladder
 from glasshouse.program.ranges import ranges_of
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.settled import Verdict
+from glasshouse.records import UNLIMITED
 
 CLIMB = Ladder()
 Flags = NDArray[np.bool_]
@@ -40,9 +41,8 @@ class Fillable:
 def fillable(place: Place, ladder: Ladder = CLIMB) -> Fillable:
     """Which variables can hold a record: those not met yet are asked for, all together, until they hold none."""
     alone = _alone(place, ladder)
-    met = place.x > 0
+    met = (place.x > 0) | (alone.lower > 0) | (alone.upper >= UNLIMITED)  # what nothing limits can be filled
     left = ~met & (alone.upper > 0)
-    met |= alone.lower > 0
     while (left & ~met).any():
         answers = rungs.minimum(alone, linear(-(left & ~met).astype(np.int64)), ladder, start=place.x)
         found = answers.fits[0] & (answers.x > 0) & left & ~met

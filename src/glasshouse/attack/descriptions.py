@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from glasshouse.errors import InputError
 from glasshouse.program.cells import Cells
 from glasshouse.records import Codes
 from glasshouse.schema import Predicate, Schema
@@ -142,17 +143,27 @@ class Live:
         starts = np.searchsorted(pairs >> len(values), np.arange(self.count))
         return within, np.asarray(np.logical_or.reduceat(found == subsets[:, None], starts, axis=1))
 
-    def described(self, values: NDArray[np.int16]) -> tuple[Flags, Flags]:
-        """The variables inside, and meeting, each of these descriptions."""
+    def described(self, values: NDArray[np.int16], sources: Ints) -> tuple[Flags, Flags]:
+        """The variables inside, and meeting, each of these descriptions; most are parts of one of the `sources`."""
         bits = np.int64(1) << np.arange(values.shape[1])
         inside = np.zeros((len(values), self.count), np.bool_)
         meeting = inside.copy()
-        for row, named in enumerate(values.astype(np.int64)):
+        left = np.ones(len(values), np.bool_)
+        for source in sources:
+            mine = np.flatnonzero(left & ((values == source) | (values < 0)).all(axis=1))
+            if len(mine):
+                inside[mine], meeting[mine] = self.matching(source, ((values[mine] >= 0) @ bits).astype(np.int64))
+                left[mine] = False
+        for row in np.flatnonzero(left):
+            named = values[row].astype(np.int64)
             inside[row : row + 1], meeting[row : row + 1] = self.matching(named, np.array([int((named >= 0) @ bits)]))
         return inside, meeting
 
-    def candidates(self, support: Sequence[int] | Ints, subsets: Ints) -> Candidates:
-        """The descriptions of these variables by subsets of columns, bits of which stand for columns."""
+    def candidates(self, support: Sequence[int] | Ints, subsets: Ints, among: Flags) -> Candidates:
+        """The descriptions of these variables by subsets of columns, bits of which stand for columns.
+
+        Only the variables `among` all are counted.
+        """
         rows, packed = [], []
         bits = np.int64(1) << np.arange(self.shared.shape[1])
         for variable in support:
@@ -163,7 +174,8 @@ class Live:
             inside, meeting = self.matching(values, fine)
             named = (fine[:, None] & bits) > 0
             rows.append(np.where(named, values, -1).astype(np.int16))
-            packed.append(np.concatenate([np.packbits(inside, axis=1), np.packbits(meeting, axis=1)], axis=1))
+            both = [np.packbits(inside & among, axis=1), np.packbits(meeting & among, axis=1)]
+            packed.append(np.concatenate(both, axis=1))
         width = (self.count + 7) // 8
         if not rows:
             none = np.zeros((0, self.count), np.bool_)
@@ -177,6 +189,8 @@ class Live:
 
 def subsets_of(columns: int, least: int) -> Ints:
     """All sets of at least so many of the columns, as bits."""
+    if columns > MAX_COLUMNS:
+        raise InputError(f"claims can be made of at most {MAX_COLUMNS} columns; the scenario's records have {columns}")
     every = np.arange(1 << columns, dtype=np.int64)
     return every[_ones(every) >= least]
 

@@ -62,6 +62,7 @@ class Lines:
     tables: tuple[Table, ...]
     lines: tuple[Line, ...]
     members: tuple[NDArray[np.int32], ...]
+    apart: Flags  # cells that claims do not count
 
     @staticmethod
     def of(claimable: Claimable) -> Lines:
@@ -76,7 +77,7 @@ class Lines:
                 if (inside == cells.meeting(line.predicate)).all():
                     found.append((table, line, np.flatnonzero(inside).astype(np.int32)))
         tables, lines, members = zip(*found, strict=True) if found else ((), (), ())
-        return Lines(cells, tables, lines, members)
+        return Lines(cells, tables, lines, members, claimable.apart)
 
     @cached_property
     def by_cell(self) -> sparse.csc_matrix:
@@ -112,7 +113,8 @@ class Explainer:
         Numbers of the tables named in `without` are not used.
         """
         cells, hidden = self.lines.cells, frozenset(without)
-        claim = _Claim(cells.inside(description), cells.meeting(description), m)
+        counted = ~self.lines.apart
+        claim = _Claim(cells.inside(description) & counted, cells.meeting(description) & counted, m)
         usable = np.array([table.name not in hidden for table in self.lines.tables], np.bool_)
         broken: list[Flags] = []  # by each data set that breaks the claim, the lines it breaks with it
         believed: list[int] = []

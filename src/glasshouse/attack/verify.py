@@ -45,7 +45,8 @@ class Claimable:
     @cached_property
     def compiled(self) -> Compiled:
         """The cells are the coarsest that the tables tell apart: nothing finer can be certain."""
-        return compile_tables(self.schema, self.tables, self.variables)
+        apart = [] if self.wording.apart is None else [self.wording.apart]
+        return compile_tables(self.schema, self.tables, self.variables, told_apart=apart)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -110,13 +111,14 @@ class Verified:
     records_apart: tuple[int, int]
     unique: bool | None  # is the place known as a whole? None: undecided
     clock: bool
+    least: int  # columns of the claims
 
-    def represented(self, least: int, ladder: Ladder = CLIMB) -> Iterator[Represented]:
+    def represented(self, ladder: Ladder = CLIMB) -> Iterator[Represented]:
         """How many records the claims of every k are about, those that single out one record first."""
         candidates, low = self.claims.candidates, self.claims.settled.low
         columns, certain = candidates.columns, self.claims.certain
         asked: list[tuple[int, bool, Ints]] = []
-        for k in range(least, candidates.values.shape[1] + 1):
+        for k in range(self.least, candidates.values.shape[1] + 1):
             kinds = np.unique(candidates.kind[(columns == k) & certain])
             asked.append((k, True, kinds[low[kinds] == 1]))
             asked.append((k, False, kinds))
@@ -136,7 +138,7 @@ def places_of(
     cells = problem.cell
     of = None
     if not counts.exact:  # many cells may be limited by the same numbers
-        alike = put_together(problem)
+        alike = put_together(problem, claimable.apart[problem.cell].astype(np.int64))
         problem, of = alike.problem, alike.of
     answers = one(problem, rng, ladder)
     refuse_unfit(answers)
@@ -152,13 +154,16 @@ def places_of(
 
 
 def verify(place: Place, least: int, ladder: Ladder = CLIMB) -> Verified:
-    """Every claim about a place with at least so many columns that holds in all data sets that fit."""
+    """Every claim about a place with at least so many columns that holds in all data sets that fit.
+
+    Records that are reported apart are not counted by claims, whatever the description.
+    """
     columns = place.live.shared.shape[1]
     if not 1 <= least <= columns:
         raise InputError(f"--columns {least}: a claim here can name 1 to {columns} columns")
     held = np.flatnonzero(place.x)
-    candidates = place.live.candidates(held[~place.apart[held]], subsets_of(columns, least))
-    apart = place.live.candidates(held[place.apart[held]], subsets_of(columns, columns))
+    candidates = place.live.candidates(held[~place.apart[held]], subsets_of(columns, least), ~place.apart)
+    apart = place.live.candidates(held[place.apart[held]], subsets_of(columns, columns), place.apart)
     totals = np.array([~place.apart, place.apart])
     inside = np.concatenate([totals, candidates.inside, apart.inside])
     meeting = np.concatenate([totals, candidates.meeting, apart.meeting])
@@ -166,19 +171,19 @@ def verify(place: Place, least: int, ladder: Ladder = CLIMB) -> Verified:
     middle = 2 + len(candidates.inside)
     main, other = Asked(candidates, found.some(slice(2, middle))), Asked(apart, found.some(slice(middle, None)))
     records, records_apart = ((int(found.low[at]), int(found.high[at])) for at in (0, 1))
-    unique = _unique(place, (main, other), fixed=bool((found.verdict[:2] == Verdict.SETTLED).all()))
-    return Verified(place, main, other, records, records_apart, unique, found.clock)
+    unique = _unique(place, (main, other), found.verdict[:2])
+    return Verified(place, main, other, records, records_apart, unique, found.clock, least)
 
 
-def _unique(place: Place, asked: tuple[Asked, ...], *, fixed: bool) -> bool | None:
+def _unique(place: Place, asked: tuple[Asked, ...], totals: NDArray[np.int8]) -> bool | None:
     """Is every record known in every column, and their number fixed? Then all data sets that fit are the same."""
-    known, refuted = 0, False
+    known, refuted = 0, bool((totals == Verdict.REFUTED).any())
     for one_of in asked:
         whole = one_of.candidates.kind[(one_of.candidates.values >= 0).all(axis=1)]
         verdict = one_of.settled.verdict[whole]
         known += int(one_of.settled.low[whole][verdict == Verdict.SETTLED].sum())
         refuted |= bool((verdict == Verdict.REFUTED).any())
-    if fixed and known == int(place.x.sum()):
+    if (totals == Verdict.SETTLED).all() and known == int(place.x.sum()):
         return True
     cut = bool((place.live.shared[np.flatnonzero(place.x)] < 0).any())  # a record could have several values there
     return False if refuted or cut else None

@@ -57,15 +57,13 @@ def lost(
     changes = []
     for place, before in zip(places_of(claimable, masked, rng, ladder), known, strict=True):
         asked, certain = before.claims, before.claims.certain
-        kinds, first, often = np.unique(
-            asked.candidates.kind[certain], return_index=True, return_counts=True
-        )  # of each kind one description stands for all
-        inside, meeting = place.live.described(asked.candidates.values[certain][first])
+        values, kind = asked.candidates.values[certain], asked.candidates.kind[certain]
+        held = before.place.live.shared[np.flatnonzero(before.place.x)]
+        inside, meeting = (sets & ~place.apart for sets in place.live.described(values, held))  # kinds may part now
         now = settled(place.problem, place.x, inside, meeting, place.number, ladder)
-        still = (now.verdict == Verdict.SETTLED) & (now.low == asked.settled.low[kinds])
         open_ = now.verdict == Verdict.OPEN
-        gone = ~still & ~open_
-        changes.append(Change(int(often[gone].sum()), int(gone.sum()), int(often[open_].sum())))
+        gone = ~open_ & ~((now.verdict == Verdict.SETTLED) & (now.low == asked.settled.low[kind]))
+        changes.append(Change(int(gone.sum()), len(np.unique(kind[gone])), int(open_.sum())))
     return changes
 
 

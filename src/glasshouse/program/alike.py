@@ -44,10 +44,16 @@ class Alike:
         return fine
 
 
-def put_together(problem: Problem) -> Alike:
-    """Make one variable of all that stand in the same rows of a program, where any of them could hold what all do."""
+def put_together(problem: Problem, label: NDArray[np.integer] | None = None) -> Alike:
+    """Make one variable of all that stand in the same rows of a program, where any of them could hold what all do.
+
+    Variables with another `label` stay apart.
+    """
     programs = problem.programs
-    first, of = np.unique(_names(programs), axis=0, return_index=True, return_inverse=True)[1:]
+    names = _names(programs)
+    if label is not None:
+        names = np.column_stack([names, label.astype(np.uint64)])
+    first, of = np.unique(names, axis=0, return_index=True, return_inverse=True)[1:]
     order = np.argsort(first, kind="stable")  # new variables in the order of their first old ones
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -93,10 +99,12 @@ def _free(programs: Programs) -> Flags:
     """The variables that only their rows limit: from nothing up to what the tightest of them allows."""
     allowed = np.full(len(programs.lower), UNLIMITED, np.int64)
     upper = np.repeat(programs.row_upper, np.diff(programs.starts))
-    plain = programs.coefficient > 0
+    plain = (programs.coefficient > 0) & (upper < UNLIMITED)
     np.minimum.at(allowed, programs.index[plain], upper[plain] // programs.coefficient[plain])
     free: Flags = (programs.lower == 0) & (programs.upper >= allowed)
-    free[programs.index[~plain]] = False
+    row = np.repeat(np.arange(len(programs.row_lower)), np.diff(programs.starts))
+    mixed = np.isin(row, row[programs.coefficient < 0])  # there a cell may hold more than the row's number
+    free[programs.index[mixed]] = False
     return free
 
 

@@ -98,7 +98,8 @@ def live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-untyp
                     if rows[entry] >= last or most == 0:
                         break
                     limit_here = upper[at, rows[entry]]
-                    most = min(most, limit_here if often[entry] == 1 else limit_here // often[entry])
+                    whole = often[entry] == 1 or limit_here >= UNLIMITED
+                    most = min(most, limit_here if whole else limit_here // often[entry])
                 for entry in range(cap_starts[cell], cap_starts[cell + 1]):
                     if most == 0:
                         break
@@ -140,7 +141,7 @@ def live(direct, values, recipe, limits, layout, caps):  # type: ignore[no-untyp
                 low = lower[at, row] if row < all_rows else 0
                 high = upper[at, row] if row < all_rows else cap_upper[area[place], row - all_rows]
                 slot[row] = -1
-                if low > 0 or total[row] > high:
+                if low > 0 or (total[row] > high and high < UNLIMITED):
                     row_lower[rows_used], row_upper[rows_used] = low, high
                     slot[row] = entries
                     entries += count[row]

@@ -25,7 +25,7 @@ class Teller:
 
     def __init__(self, schema: Schema, wording: Wording) -> None:
         self.schema, self.wording = schema, wording
-        self.clauses: dict[tuple[int, bool, bytes], str] = {}
+        self.clauses: dict[tuple[int, str, bytes], str] = {}
 
     @cached_property
     def codes(self) -> list[pl.Series]:
@@ -37,18 +37,6 @@ class Teller:
         ]  # fmt: skip
 
     @cached_property
-    def tells(self) -> list[NDArray[np.bool_]]:
-        """For each column and value: does it say that a record is none of those reported apart?"""
-        wording, schema = self.wording, self.schema
-        if wording.apart is None:
-            return [np.ones(len(wording.groups[name]), np.bool_) for name in wording.columns]
-        within = schema.levels_within(wording.apart)
-        return [
-            np.array([levels.isdisjoint(within[name]) for levels in wording.groups[name]], np.bool_)
-            for name in wording.columns
-        ]
-
-    @cached_property
     def said_together(self) -> list[list[int]]:
         """For each clause the columns it depends on: its own, and finer ones that may say the same."""
         at = {name: column for column, name in enumerate(self.wording.columns)}
@@ -58,7 +46,9 @@ class Teller:
             found.append(sorted({at[name] for name in names if name in at}))
         return found
 
-    def frame(self, values: Values, counts: Sequence[int | None], *, never: bool = False) -> pl.DataFrame:
+    def frame(
+        self, values: Values, counts: Sequence[int | None], *, never: bool = False, apart: bool = False
+    ) -> pl.DataFrame:
         """A row for each description: how many columns, which, their codes, and a sentence with its count."""
         named = values >= 0
         which = pl.DataFrame(
@@ -70,17 +60,17 @@ class Teller:
              .set(pl.Series(~named[:, column]), None) for column, name in enumerate(self.wording.columns)]
         )  # fmt: skip
         lists = (frame.select(pl.concat_list(pl.all()).list.drop_nulls()).to_series() for frame in (which, codes))
-        told = [self.sentence(row, count, never=never) for row, count in zip(values, counts, strict=True)]
+        told = [self.sentence(row, m, never=never, apart=apart) for row, m in zip(values, counts, strict=True)]
         columns = (pl.Series(named.sum(axis=1), dtype=pl.Int8), *lists, pl.Series(told, dtype=pl.String))
         return pl.DataFrame([series.alias(name) for name, series in zip(COLUMNS, columns, strict=True)])
 
-    def sentence(self, values: Values, count: int | None, *, never: bool = False) -> str:
-        """The description with its count: so many match; it is not decided how many; or so many cannot match."""
-        plain = any(bool(self.tells[column][value]) for column, value in enumerate(values.tolist()) if value >= 0)
-        noun = self.wording.noun
-        if not plain:
-            noun = self.wording.word(self.schema, predicate_of(self.wording, self.schema, values))
-        clauses = [self._clause(number, values, noun, plain) for number in range(len(self.wording.clauses))]
+    def sentence(self, values: Values, count: int | None, *, never: bool = False, apart: bool = False) -> str:
+        """The description with its count: so many match; it is not decided how many; or so many cannot match.
+
+        Records `apart` have a noun of their own; of all others, claims count none of those.
+        """
+        noun = self.wording.apart_noun if apart and self.wording.apart_noun else self.wording.noun
+        clauses = [self._clause(number, values, noun) for number in range(len(self.wording.clauses))]
         said = "; ".join(clause for clause in clauses if clause)
         if count is None:
             return f"It is not decided how many {noun.many}: {said}."
@@ -89,18 +79,15 @@ class Teller:
             return f"At least one{told[2:]}" if count == 0 else f"Not {told[0].lower()}{told[1:]}"
         return told
 
-    def _clause(self, number: int, values: Values, noun: Noun, plain: bool) -> str:
+    def _clause(self, number: int, values: Values, noun: Noun) -> str:
         columns = self.said_together[number]
-        key = number, plain, values[columns].tobytes()
-        if plain and key in self.clauses:
-            return self.clauses[key]
-        some = np.full_like(values, -1)
-        some[columns] = values[columns]
-        predicate = predicate_of(self.wording, self.schema, some)
-        said = self.wording.clause(self.schema, predicate, noun, self.wording.clauses[number])
-        if plain:
-            self.clauses[key] = said
-        return said
+        key = number, noun.one, values[columns].tobytes()
+        if key not in self.clauses:
+            some = np.full_like(values, -1)
+            some[columns] = values[columns]
+            predicate = predicate_of(self.wording, self.schema, some)
+            self.clauses[key] = self.wording.clause(self.schema, predicate, noun, self.wording.clauses[number])
+        return self.clauses[key]
 
     def because(self, reason: Reason) -> str:
         """The published numbers that imply a claim, in words."""

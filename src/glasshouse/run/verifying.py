@@ -185,7 +185,7 @@ class _Page:
                   **columns: Any) -> None:  # fmt: skip
         """Rows of a file about descriptions of one place."""
         if len(values):
-            told = self.teller.frame(values, m, never=never)
+            told = self.teller.frame(values, m, never=never, apart=file == "apart")
             place = pl.lit(self.item.unit.counts.places[row]).alias(self.job.scenario.geography.place)
             more = [pl.Series(name, column, strict=False) for name, column in {"m": m, **columns}.items()]
             self.frames[file].append(told.with_columns(place, *more))
@@ -254,7 +254,7 @@ class _Page:
         """How many records the verified claims of each k are about; with the truth, exactly."""
         asked = verified.claims
         columns, kind, certain = asked.candidates.columns, asked.candidates.kind, asked.certain
-        for part in verified.represented(self.job.least, self.job.ladder):
+        for part in verified.represented(self.job.ladder):
             if self.job.options["singletons"] and not part.singletons:
                 continue
             mine = certain & (columns == part.k) & np.isin(kind, part.kinds)
