@@ -168,7 +168,7 @@ def told(folder: Path, seconds: dict[str, float]) -> list[str]:
         "",
     ]
     times = ", ".join(f"{name} {value:.0f}" for name, value in seconds.items() if "tabulate" not in name)
-    return [*lines, f"Seconds on 2 cores: {times}."]
+    return [*lines, f"Seconds on 2 cores (which had other work besides): {times}."]
 
 
 if __name__ == "__main__":  # a guard: workers import this module again

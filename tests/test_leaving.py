@@ -110,6 +110,7 @@ def person_of(study: Study, unit: Together, number: int, group: str) -> dict[str
     return _Unit(study.job, unit).truth.frame.row(row, named=True)
 
 
+@pytest.mark.slow  # 25 s; the same law is tested in the process below
 def test_it_is_what_the_commands_give_by_hand(county: Path, study: Study, tmp_path: Path) -> None:
     hdf = pl.read_parquet(county / "county" / "hdf.parquet")
     cef = pl.read_parquet(county / "county" / "cef.parquet")

@@ -122,7 +122,8 @@ def by_columns(counts: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
         pl.Series("block_share_high", high),
         "claims", "kinds", "households", *parts.values(),
         *((pl.col(part) / pl.col("blocks")).alias(f"per_block_{end}".strip("_")) for end, part in parts.items()),
-        *((pl.col(part) / n).clip(0, 1).alias(f"share_{end}".strip("_")) for end, part in parts.items()),
+        *((pl.col(part) / n).clip(0, 1).alias(f"share_{end}") for end, part in parts.items() if end),
+        pl.when(real.is_not_null()).then(pl.col("k_down") / n).alias("share"),  # a block counts with all it has at most
         pl.Series("share_low", ends[0][0]),
         pl.Series("share_high", ends[1][1]),
     )  # fmt: skip

@@ -7,6 +7,7 @@ with probability C(n, m) p^m (1 - p)^(n - m). Records that are reported apart (v
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +67,8 @@ class Prior:
 
 def _key(values: NDArray[np.int16], sizes: Ints) -> Ints:
     """A combination of values as one number; a value larger than any known gets one of its own."""
-    key = np.zeros(len(values), np.int64)
+    large = prod(int(size) for size in sizes) >= 2**62
+    key = np.zeros(len(values), object if large else np.int64)  # whole numbers of any size, where it takes them
     for column, size in enumerate(sizes):
-        key = key * size + np.minimum(values[:, column].astype(np.int64), size - 1)
+        key = key * int(size) + np.minimum(values[:, column].astype(np.int64), size - 1)
     return key

@@ -74,6 +74,14 @@ class Patterns:
         cells = claimable.compiled.cells
         self.rows = self.expanded(cells.codes[~claimable.apart].astype(np.int64)[:, list(self.vocabulary.at)])
         self.claimable = claimable
+        self.reached: dict[bytes, Ints] = {}
+
+    def reach(self, values: NDArray[np.int16]) -> Ints:
+        """For each column the values, as bits, that possible records of a description have; remembered."""
+        if values.tobytes() not in self.reached:
+            rows = self.rows[((self.rows == values) | (values < 0)).all(axis=1)]
+            self.reached[values.tobytes()] = np.bitwise_or.reduce(np.int64(1) << rows, axis=0, initial=0)
+        return self.reached[values.tobytes()]
 
     def expanded(self, classes: Ints) -> Ints:
         """The values of cells, a row for each combination that a cell covers."""
@@ -142,14 +150,14 @@ def zero_masks(patterns: Patterns, zero: Flags, variables: tuple[str, ...]) -> I
     rows = []
     for table in claimable.tables:
         for line in table.lines:
-            if line.variable in names and line.predicate is not None:
-                sets = line.predicate.by_attribute
+            sets = {} if line.predicate is None else line.predicate.by_attribute
+            if line.variable in names and line.predicate is not None and set(sets) <= set(claimable.wording.columns):
                 rows.append(
                     [
                         sum(
                             1 << value
                             for value, levels in enumerate(claimable.wording.groups[name])
-                            if name not in sets or levels & sets[name]
+                            if name not in sets or levels <= sets[name]
                         )
                         for name in claimable.wording.columns
                     ]
@@ -158,11 +166,8 @@ def zero_masks(patterns: Patterns, zero: Flags, variables: tuple[str, ...]) -> I
 
 
 def _printed(patterns: Patterns, values: NDArray[np.int16], zeros: Ints) -> Flags:
-    """The descriptions that lie inside a line whose published number is 0."""
-    anything = np.zeros(len(patterns.sizes), np.int64)
-    for column in range(len(patterns.sizes)):
-        anything[column] = np.bitwise_or.reduce(np.int64(1) << np.unique(patterns.rows[:, column]))
-    mine = np.where(values >= 0, np.int64(1) << np.maximum(values, 0).astype(np.int64), anything)
+    """The descriptions all of whose possible records lie inside a line whose published number is 0."""
+    mine = np.array([patterns.reach(row) for row in values], np.int64).reshape(len(values), len(patterns.sizes))
     found = np.zeros(len(values), np.bool_)
     for line in zeros:
         found |= ((mine & ~line) == 0).all(axis=1)
@@ -180,9 +185,10 @@ class Ruled:
 
 
 def cannot(verified: Verified, m: int, ladder: Ladder = CLIMB) -> Iterator[Ruled]:
-    """The kinds of candidates that are not certain, but of which exactly m records cannot be (footnote 9).
+    """The kinds that somebody must fit, of which it is not certain how many, but exactly m cannot be (footnote 9).
 
-    With m = 0 that is: at least one there must be; such descriptions are all among the candidates.
+    With m = 0 that is: at least one there must be. All such descriptions are among the candidates, whichever data set
+    these are from.
     """
     place, asked = verified.place, verified.claims
     kinds = np.flatnonzero(asked.settled.verdict != Verdict.SETTLED)
@@ -192,6 +198,8 @@ def cannot(verified: Verified, m: int, ladder: Ladder = CLIMB) -> Iterator[Ruled
     found = ranges_of(place.problem, inside, meeting, place.number, ladder, place.x)
     for at, kind in enumerate(kinds):
         low, high, proof = int(found.low[at]), int(found.high[at]), found.proof[at]
+        if low < 1:
+            continue
         if m < low or m > high:  # bounds hold whatever is undecided
             yield Ruled(int(kind), low, high, Proof.EXACT if proof == Proof.UNDECIDED else proof)
         elif found.met_low[at] < m < found.met_high[at] and (inside[at] == meeting[at]).all():

@@ -1,4 +1,4 @@
-"""Why is a claim certain? A smallest set of published numbers that implies it.
+"""Why is a claim certain? Published numbers that imply it, none of which can be left out.
 
 Believe no number at all and ask for a data set that breaks the claim, as close as can be to one that fits. It breaks
 published numbers too. Believe a few numbers of which every such data set so far breaks at least one, and ask again,
@@ -66,7 +66,7 @@ class Lines:
 
     @staticmethod
     def of(claimable: Claimable) -> Lines:
-        """Lines that cut through cells are left out: they would need finer cells, and are made of others here."""
+        """Lines that cut through cells are left out, and totals of tallies, which count no records."""
         cells, present = claimable.compiled.cells, frozenset(claimable.variables)
         found = []
         for table in claimable.tables:
@@ -108,7 +108,7 @@ class Explainer:
         self.price = np.where(self.upper == 0, NOTHING_THERE, 1.0)
 
     def explain(self, description: Predicate, m: int, without: Iterable[str] = ()) -> Reason | None:
-        """A smallest set of numbers that implies that m records match; None when none does or it was not decided.
+        """Numbers that imply that m records match, none to be left out; None when none do, or it was not decided.
 
         Numbers of the tables named in `without` are not used.
         """

@@ -50,13 +50,13 @@ def hidden(counts: Counts, tables: Iterable[Table]) -> Flags:
 
 def lost(
     claimable: Claimable, counts: Counts, columns: Flags, known: Sequence[Verified], rng: np.random.Generator,
-    ladder: Ladder = CLIMB,
+    ladder: Ladder = CLIMB, *, singletons: bool = False,
 ) -> list[Change]:  # fmt: skip
-    """Of each place, the claims that are no longer certain when these columns are withheld."""
+    """Of each place, the claims (or only those about one record) no longer certain when these columns are withheld."""
     masked = without(counts, np.broadcast_to(columns, counts.lower.shape))
     changes = []
     for place, before in zip(places_of(claimable, masked, rng, ladder), known, strict=True):
-        asked, certain = before.claims, before.claims.certain
+        asked, certain = before.claims, before.claims.certain & _wanted(before, singletons)
         values, kind = asked.candidates.values[certain], asked.candidates.kind[certain]
         held = before.place.live.shared[np.flatnonzero(before.place.x)]
         inside, meeting = (sets & ~place.apart for sets in place.live.described(values, held))  # kinds may part now
@@ -69,19 +69,25 @@ def lost(
 
 def gained(
     claimable: Claimable, counts: Counts, columns: Flags, known: Sequence[Verified], least: int,
-    rng: np.random.Generator, ladder: Ladder = CLIMB,
+    rng: np.random.Generator, ladder: Ladder = CLIMB, *, singletons: bool = False,
 ) -> list[Change]:  # fmt: skip
-    """Of each place, the claims that become certain when all but these columns are published."""
+    """Of each place, the claims (or only those about one record) that become certain when only these stay hidden."""
     masked = without(counts, np.broadcast_to(columns, counts.lower.shape))
     changes = []
     for place, before in zip(places_of(claimable, masked, rng, ladder), known, strict=True):
         now = verify(place, least, ladder)
         old = {row.tobytes() for row in before.claims.candidates.values[before.claims.certain]}
-        certain = now.claims.certain
+        certain = now.claims.certain & _wanted(now, singletons)
         new = np.array([row.tobytes() not in old for row in now.claims.candidates.values], np.bool_) & certain
         kinds = np.unique(now.claims.candidates.kind[new])
         changes.append(Change(int(new.sum()), len(kinds), int(now.claims.undecided.sum())))
     return changes
+
+
+def _wanted(verified: Verified, singletons: bool) -> Flags:
+    """The descriptions that are looked at."""
+    low = verified.claims.settled.low[verified.claims.candidates.kind]
+    return np.asarray((low == 1) | (not singletons))
 
 
 def named(tables: Sequence[Table], *, by_family: bool) -> Mapping[str, tuple[Table, ...]]:
@@ -91,5 +97,6 @@ def named(tables: Sequence[Table], *, by_family: bool) -> Mapping[str, tuple[Tab
     found = {}
     for name, group in families(tables).items():
         letters = [table.name.removeprefix(name) for table in group if table.name != name]
-        found[f"{name}, {letters[0]}-{letters[-1]}" if len(letters) > 1 else name] = group
+        several = len(letters) > 1 and len(group) > 1
+        found[f"{name}, {letters[0]}-{letters[-1]}" if several else group[0].name] = group
     return found

@@ -66,17 +66,17 @@ def _exchanges(pairs, x, upper, name, order, table, begins, row_of, times, tally
                 continue
             wanted = total - name[c]
             slot = (wanted ^ (wanted >> np.uint64(29))) & mask
-            while table[slot] >= 0 and name[table[slot]] != wanted:
+            while table[slot] >= 0:  # several cells may be in the same rows
+                d = table[slot]
                 slot = (slot + np.uint64(1)) & mask
-            d = table[slot]
-            if d < c or d in (a, b) or x[d] >= upper[d] or (c == d and x[c] + 2 > upper[c]):
-                continue
-            if not _same_rows(a, b, c, d, begins, row_of, times, tally):
-                continue
-            found[used, 0], found[used, 1], found[used, 2], found[used, 3] = a, b, c, d
-            used += 1
-            if used == len(found):
-                return used
+                if name[d] != wanted or d < c or d in (a, b) or x[d] >= upper[d] or (c == d and x[c] + 2 > upper[c]):
+                    continue
+                if not _same_rows(a, b, c, d, begins, row_of, times, tally):
+                    continue
+                found[used, 0], found[used, 1], found[used, 2], found[used, 3] = a, b, c, d
+                used += 1
+                if used == len(found):
+                    return used
     return used
 
 

@@ -20,6 +20,8 @@ from glasshouse.program.integer import IntegerProgram
 from glasshouse.program.propagate import INNER, Array, State, System, Trail, activities, settle, transposed
 from glasshouse.records import UNLIMITED, Count
 
+FAR = 2**60  # beyond any sum of counts
+
 
 @dataclass(frozen=True)
 class Programs:
@@ -40,9 +42,11 @@ class Programs:
 
     @cached_property
     def system(self) -> System:
-        """The rows, also by variable, for compiled code."""
+        """The rows, also by variable, for compiled code; a row without a limit gets one that no sum comes near."""
         columns = transposed(len(self.lower), self.starts, self.index, self.coefficient)
-        return System(self.row_lower, self.row_upper, self.starts, self.index, self.coefficient, *columns)
+        lower = np.where(self.row_lower <= -UNLIMITED, -FAR, self.row_lower)
+        upper = np.where(self.row_upper >= UNLIMITED, FAR, self.row_upper)
+        return System(lower, upper, self.starts, self.index, self.coefficient, *columns)
 
     @cached_property
     def program_of(self) -> Array:
@@ -91,7 +95,8 @@ class Programs:
         fine = np.ones(len(self), np.bool_)
         outside = (x < self.lower) | (x > self.upper)
         fine[self.program_of[outside]] = False
-        broken = (sums < self.row_lower) | (sums > self.row_upper)
+        broken = (sums < self.row_lower) & (self.row_lower > -UNLIMITED)
+        broken |= (sums > self.row_upper) & (self.row_upper < UNLIMITED)
         fine[np.searchsorted(self.row_first, np.flatnonzero(broken), side="right") - 1] = False
         return fine
 

@@ -53,8 +53,9 @@ class Leaks:
 def picture(by_table: pl.DataFrame) -> Leaks:
     """The tables on which most claims depend."""
     shown = by_table.filter(pl.col("claims") > 0, pl.col("share").is_not_null()).head(MOST)
-    if not shown.height:
-        return Leaks("No single table decides any claim: others say the same", shown)
+    if not shown.height:  # all bars are 0 long, and some are drawn to say so
+        none = by_table.head(MOST).with_columns(pl.lit(0.0).alias("share"))
+        return Leaks("No single table decides any claim: others say the same", none)
     first = shown.row(0, named=True)
     verb = "depend on" if first["change"] == "withheld" else "would come with"
     return Leaks(f"{first['share']:.0%} of the verified claims {verb} {first['table']}", shown)

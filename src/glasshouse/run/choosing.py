@@ -82,8 +82,14 @@ def sizes(releases: Iterable[Release], scenario: Scenario) -> dict[str, int]:
     return found
 
 
-def picked(size: Mapping[str, int], pick: Pick, geography: Geography, seed: int) -> frozenset[str]:
-    """Places drawn with the seed, area by area; an area with fewer of the size gives all it has."""
+def places_in(releases: Iterable[Release], geography: Geography) -> frozenset[str]:
+    """The places of a file."""
+    levels = (release.levels[geography.place] for release in releases if geography.place in release.levels)
+    return frozenset(place for counts in levels for place in counts.places)
+
+
+def picked(size: Mapping[str, int], pick: Pick, geography: Geography, seed: int) -> tuple[frozenset[str], int]:
+    """Places drawn with the seed, and how many were asked for; an area with fewer of the size gives all it has."""
     coarsest = next(iter(geography.levels))
     areas: dict[str, list[str]] = {}
     for place in sorted(size):
@@ -99,7 +105,7 @@ def picked(size: Mapping[str, int], pick: Pick, geography: Geography, seed: int)
         chosen.update(fitting[at] for at in order[: pick.count])
     if not chosen:
         raise InputError(f"--pick: no {geography.place} has {pick.size} records; smaller or larger ones may")
-    return frozenset(chosen)
+    return frozenset(chosen), pick.count * len(areas)
 
 
 def _median(values: list[int]) -> int:

@@ -166,12 +166,13 @@ def _values(text: str) -> list[int]:
 
 class _Verify:
     command = "verify"
+    short = ""  # fewer places than were asked for
 
     def prepare(self, given: Given, job: Job, items: Iterator[Item], near: Path) -> Prepared:
         from glasshouse.run.varying import starts
         from glasshouse.run.verifying import chosen_places, enquiry, examine, schemas, state_priors, with_records
 
-        chosen = _chosen(given, near)
+        chosen, self.short = _chosen(given, near)
         if chosen is not None:
             items = chosen_places(items, chosen)
         truth, tract = (
@@ -203,13 +204,13 @@ class _Verify:
                 f"certain from the tables and not true of them: {tally.counts['untrue']:,} of "
                 f"{tally.counts['claims']:,} claims are"
             )
-        if given.options["blocks"] or "blocks" in given.inputs:
-            asked, found = len(_listed(given)), tally.counts["places"]
-            if found < asked and not tally.refused:
+        for prior, missing in (("tract", tally.counts["no_tract"]), ("state", tally.counts["no_state"])):
+            if missing:
+                places = geography.told({geography.place: missing})
                 notes.append(
-                    f"warning: {asked - found:,} of the {asked:,} blocks asked for (--blocks) are not in the file"
+                    f"warning: --prior-{prior}: nobody of the {prior} of {places} is in that file; no probability"
                 )
-        return notes
+        return [*notes, self.short] if self.short else notes
 
     def end(self, given: Given, job: Job, tally: Tally, folder: Folder) -> tuple[dict[str, Any], list[str], list[str]]:
         from glasshouse.run.verify_summary import ended
@@ -224,16 +225,27 @@ def _listed(given: Given) -> frozenset[str]:
     return listed(named, given.scenario.geography)
 
 
-def _chosen(given: Given, near: Path) -> frozenset[str] | None:
-    """The places asked for; None when all are. To draw some by size, the file is read once more."""
+def _chosen(given: Given, near: Path) -> tuple[frozenset[str] | None, str]:
+    """The places asked for (None when all are), and what to say if there are fewer; the file is read once more."""
     from glasshouse.files.tables import open_tables
-    from glasshouse.run.choosing import parse_pick, picked, sizes
+    from glasshouse.run.choosing import parse_pick, picked, places_in, sizes
 
-    if given.options["blocks"] or "blocks" in given.inputs:
-        return _listed(given)
-    if not given.options["pick"]:
-        return None
     scenario: Scenario = given.scenario
+    geography = scenario.geography
     releases = open_tables(given.tables, scenario, given.codebook).releases(assume=given.assume, near=near)
-    pick = parse_pick(given.options["pick"], scenario.geography)
-    return picked(sizes(releases, scenario), pick, scenario.geography, given.seed)
+    if given.options["blocks"] or "blocks" in given.inputs:
+        asked = _listed(given)
+        found = asked & places_in(releases, geography)
+        if not found:
+            raise InputError(f"--blocks: none of the {len(asked):,} codes asked for is in {given.tables.name}")
+        missing = len(asked) - len(found)
+        return (
+            found,
+            f"warning: {missing:,} of the {len(asked):,} codes of --blocks are not in the file" if missing else "",
+        )
+    if not given.options["pick"]:
+        return None, ""
+    pick = parse_pick(given.options["pick"], geography)
+    found, wanted = picked(sizes(releases, scenario), pick, geography, given.seed)
+    short = f"note: --pick {given.options['pick']}: only {len(found):,} of {wanted:,} are there to be picked"
+    return found, short if len(found) < wanted else ""

@@ -36,7 +36,9 @@ def ended(
     places = pl.read_parquet(folder / "places.parquet").rename({place: "block", unit: "tract"}, strict=False)
     if places.filter(pl.col("households") > 0).is_empty():
         what = f"every {unit} was left out" if tally.refused else f"no {place} has any {scenario.wording.records[1]}"
-        return {"claims": 0}, [f"{what} -> {folder}"], []
+        with private_file(folder / SUMMARY) as stream:
+            stream.write((json.dumps({"claims": 0}, indent=2) + "\n").encode())
+        return {"claims": 0}, [f"{what} -> {folder}"], [SUMMARY]
     counts = pl.read_parquet(folder / "counts.parquet").rename({place: "block"}, strict=False)
     claims = pl.scan_parquet(folder / "claims.parquet").rename({place: "block"}, strict=False)
     results = summed_up(claims, counts, places, scenario.wording.columns, marginal_sets(scenario))
@@ -85,8 +87,9 @@ def _leaks(found: pl.DataFrame) -> list[str]:
             lines.append(f"    {head}")
             lines += [f"    {_leak(row)}" for row in rows.head(SHOWN).iter_rows(named=True)]
             if rows.height > SHOWN:
-                none = rows.filter(pl.col("claims") == 0).height
-                lines.append(f"    {rows.height - SHOWN:,} more in {LEAKS}; {none:,} of them change nothing alone")
+                rest = rows.slice(SHOWN)
+                none = rest.filter(pl.col("claims") == 0).height
+                lines.append(f"    {rest.height:,} more in leaks.parquet; {none:,} of them change nothing alone")
     return lines
 
 

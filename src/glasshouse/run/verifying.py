@@ -130,7 +130,9 @@ def examine(job: Enquiry, item: Examined) -> tuple[dict[str, pl.DataFrame], dict
     open_ = int(frames["places"]["undecided"].sum())
     asked = int(frames["places"]["claims"].sum()) + open_
     notes = {"places": len(found), "claims": asked - open_, "undecided": open_, "populated": asked,
-             "proved": asked - open_, "untrue": page.untrue, "other_truth": page.other_truth}  # fmt: skip
+             "proved": asked - open_, "untrue": page.untrue, "other_truth": page.other_truth,
+             "no_tract": len(found) if page.around is not None and not page.around.total else 0,
+             "no_state": len(found) if job.priors and page.state is None else 0}  # fmt: skip
     return frames, {"counts": notes, "clock": any(verified.clock for verified in found)}
 
 
@@ -279,6 +281,8 @@ class _Page:
         widest: dict[int, int] = {}
         for description in np.flatnonzero(asked.certain)[np.argsort(-candidates.columns[asked.certain], kind="stable")]:
             widest.setdefault(int(candidates.kind[description]), int(description))
+        if self.job.options["singletons"]:
+            widest = {kind: one for kind, one in widest.items() if low[kind] == 1}
         order = sorted(widest.values(), key=lambda one: (low[candidates.kind[one]] != 1, -candidates.columns[one], one))
         for one in order[: self.job.options["why"]]:
             m = int(low[candidates.kind[one]])
@@ -321,16 +325,19 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
     by_family = job.options["leaks"] == "family"
     unused = _unused(job)
     used = [table for table in job.published.tables if table not in unused]
-    certain = [int(verified.claims.certain.sum()) for verified in known]
+    only = bool(job.options["singletons"])
+    certain = [row[6] for row in page.rows["places"]]  # claims, as they are counted there
     for change, tables in (("withheld", used), ("added", unused)):
         for name, group in named(tables, by_family=by_family).items():
             rng = job.generator(item.code, f"{QUESTION} {change} {name}")
             if change == "withheld":
                 columns = hidden(counts, group)
-                found = lost(job.claimable, counts, columns, known, rng, job.ladder)
+                found = lost(job.claimable, counts, columns, known, rng, job.ladder, singletons=only)
             else:
                 rest = hidden(counts, [table for table in unused if table not in group])
-                found = gained(job.claimable, item.unit.counts, rest, known, job.least, rng, job.ladder)
+                found = gained(
+                    job.claimable, item.unit.counts, rest, known, job.least, rng, job.ladder, singletons=only
+                )
             for code, of, one in zip(counts.places, certain, found, strict=True):
                 page.rows["leaks"].append((code, name, change, of, one.claims, one.kinds, one.undecided))
 
