@@ -13,7 +13,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 # Until the audit is built: a synthetic county, its 34 published tables, do they agree, the records rebuilt from the
-# tables alone, how sure that is, and who could be identified.
+# tables alone, how sure that is, who could be identified, and what must be true of households.
 audit: $(STAMP)
 	$(BIN)/glasshouse synthesize --persons 20000 --seed 1 --out out/audit/county --overwrite
 	$(BIN)/glasshouse tabulate out/audit/county/hdf.parquet --scenario sf1-person --out out/audit/tables.csv.gz --overwrite
@@ -25,6 +25,9 @@ audit: $(STAMP)
 	$(BIN)/glasshouse reidentify out/audit/rebuilt --vary out/audit/solvar --truth out/audit/county/cef.parquet \
 	  --published out/audit/county/hdf.parquet --attacker out/audit/county/commercial.parquet \
 	  --attacker out/audit/county/attacker-perfect.parquet --leave-one-out 100 --out out/audit/risk --overwrite
+	$(BIN)/glasshouse tabulate out/audit/county/households.parquet --scenario dhc-household --out out/audit/households.csv.gz --overwrite
+	$(BIN)/glasshouse verify out/audit/households.csv.gz --scenario dhc-household --pick median:20 \
+	  --truth out/audit/county/households.parquet --out out/audit/claims --overwrite
 
 test: lint
 	$(BIN)/python -m pytest -n auto -m 'not slow' --cov --cov-report=term:skip-covered --cov-fail-under=90

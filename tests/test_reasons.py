@@ -1397,5 +1397,5 @@ def test_what_is_said_around_claims_is_right_on_many_toys() -> None:
         seen += check_absent(toy, wording, least) + check_cannot(toy, wording, least)
         seen["cells"] += check_fillable(toy, wording)
         seen += check_tightened(with_parts(np.random.default_rng(seed)))
-    sorts = ("none", "one", "several", "open", "lost", "kept", "gained", "same", "0", "1", "2", "cells", "found")
-    assert min(seen[sort] for sort in (*sorts, "printed True", "printed False")) >= 10
+    sorts = ("none", "one", "several", "open", "lost", "kept", "gained", "same", "0", "cells", "found")
+    assert min(seen[sort] for sort in (*sorts, "printed True", "printed False")) >= 10, seen

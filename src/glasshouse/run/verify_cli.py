@@ -30,6 +30,8 @@ from glasshouse.run.attacking import (
 from glasshouse.run.options import Json, Mapping_, Quiet, ScenarioName, Tables, Verbose, chosen_scenario
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
+    import polars as pl
+
     from glasshouse.run.folder import Folder
     from glasshouse.run.study import Item, Job, Tally
     from glasshouse.scenario import Scenario
@@ -169,21 +171,23 @@ class _Verify:
     short = ""  # fewer places than were asked for
 
     def prepare(self, given: Given, job: Job, items: Iterator[Item], near: Path) -> Prepared:
-        from glasshouse.run.varying import starts
+        from glasshouse.files.records import open_records
+        from glasshouse.files.units import by_unit
         from glasshouse.run.verifying import chosen_places, enquiry, examine, schemas, state_priors, with_records
 
         chosen, self.short = _chosen(given, near)
         if chosen is not None:
             items = chosen_places(items, chosen)
+        columns = given.scenario.wording.columns  # all of them, whichever the tables look at
+
+        def records(role: str) -> Iterator[pl.DataFrame]:
+            return open_records(given.inputs[role], given.scenario, columns).frames()
+
         truth, tract = (
-            starts(given.inputs[role], given.scenario, near) if role in given.inputs else None
+            by_unit(records(role), given.scenario.geography, near) if role in given.inputs else None
             for role in ("truth", "prior tract")
         )
-        priors = {}
-        if "prior state" in given.inputs:
-            from glasshouse.files.records import open_records
-
-            priors = state_priors(open_records(given.inputs["prior state"], given.scenario).frames(), given.scenario)
+        priors = state_priors(records("prior state"), given.scenario) if "prior state" in given.inputs else {}
         # times are told of what is done; the level of the place alone is asked, so nothing is left out
         asked = enquiry(replace(job, options=given.options), priors)
         return Prepared(
