@@ -27,6 +27,7 @@ import polars as pl
 import pytest
 
 from glasshouse import scenario as scenario_module
+from glasshouse.attack.published import NothingFits
 from glasshouse.attack.withholding import named
 from glasshouse.run import verify_summary, verifying
 from glasshouse.run.ledger import Ledger
@@ -979,3 +980,18 @@ def test_fewer_blocks_than_asked_for_are_told(county: County) -> None:
 
 def test_a_summary_where_nobody_lives(county: County, asked: Callable[..., Run]) -> None:
     assert asked("--blocks", VACANT).summary["claims"] == 0
+
+
+def test_claims_stay_when_a_leak_is_not_decided(
+    county: County, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in blocks of a hundred households, where nothing was found that fits once a family is withheld."""
+
+    def hard(*_: Any, **__: Any) -> None:
+        raise NothingFits(1, None, clock=False)
+
+    monkeypatch.setattr(verifying, "lost", hard)
+    (block,) = county.blocks(3)
+    ended = county.verify(tmp_path / "out", "--blocks", block, "--leaks", "family")
+    assert ended.code in (0, 1)
+    assert Run(tmp_path / "out", ended).certain == {key: m for key, m in run.certain.items() if key[0] == block}

@@ -15,10 +15,10 @@ from glasshouse.assess.priors import Prior
 from glasshouse.attack.absence import Patterns, absent, cannot, zero_masks
 from glasshouse.attack.descriptions import predicate_of, values_of_records
 from glasshouse.attack.hiding import without
-from glasshouse.attack.published import recounted
+from glasshouse.attack.published import NothingFits, recounted
 from glasshouse.attack.reasons import Explainer, Lines
 from glasshouse.attack.verify import Asked, Claimable, Verified, places_of, verify
-from glasshouse.attack.withholding import gained, hidden, lost, named
+from glasshouse.attack.withholding import Change, gained, hidden, lost, named
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import level_matrix
 from glasshouse.files.units import Stream
@@ -261,7 +261,7 @@ class _Page:
                 continue
             mine = certain & (columns == part.k) & np.isin(kind, part.kinds)
             true = None
-            if self.true_values is not None:
+            if self.true_values is not None and self.fits[row]:  # records of other tables say nothing here
                 values = asked.candidates.values[mine]
                 true = sum(bool(((values == one) | (values < 0)).all(axis=1).any()) for one in self.true_values[row])
             what = "singleton" if part.singletons else "all"
@@ -330,14 +330,17 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
     for change, tables in (("withheld", used), ("added", unused)):
         for name, group in named(tables, by_family=by_family).items():
             rng = job.generator(item.code, f"{QUESTION} {change} {name}")
-            if change == "withheld":
-                columns = hidden(counts, group)
-                found = lost(job.claimable, counts, columns, known, rng, job.ladder, singletons=only)
-            else:
-                rest = hidden(counts, [table for table in unused if table not in group])
-                found = gained(
-                    job.claimable, item.unit.counts, rest, known, job.least, rng, job.ladder, singletons=only
-                )
+            try:
+                if change == "withheld":
+                    columns = hidden(counts, group)
+                    found = lost(job.claimable, counts, columns, known, rng, job.ladder, singletons=only)
+                else:
+                    rest = hidden(counts, [table for table in unused if table not in group])
+                    found = gained(
+                        job.claimable, item.unit.counts, rest, known, job.least, rng, job.ladder, singletons=only
+                    )
+            except NothingFits:  # something does fit; it was not found within the limits
+                found = [Change(0, 0, of) for of in certain]
             for code, of, one in zip(counts.places, certain, found, strict=True):
                 page.rows["leaks"].append((code, name, change, of, one.claims, one.kinds, one.undecided))
 
