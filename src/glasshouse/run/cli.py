@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glasshouse.errors import InputError
+from glasshouse.run import noise_cli, swap_cli, table_protections_cli, topdown_cli  # noqa: F401  # they add to protect
 from glasshouse.run.attack_cli import app as attack_app
 from glasshouse.run.infer_cli import app as infer_app
 from glasshouse.run.options import (
@@ -38,6 +39,7 @@ from glasshouse.run.options import (
     say,
 )
 from glasshouse.run.population_cli import app as population_app
+from glasshouse.run.protecting import protect_app
 from glasshouse.run.reidentify_cli import app as reidentify_app
 from glasshouse.run.tradeoff_cli import app as tradeoff_app
 from glasshouse.run.verify_cli import app as verify_app
@@ -65,6 +67,7 @@ app.add_typer(attack_app)
 app.add_typer(verify_app)
 app.add_typer(reidentify_app)
 app.add_typer(tradeoff_app)
+app.add_typer(protect_app, name="protect")
 app.add_typer(infer_app)
 
 

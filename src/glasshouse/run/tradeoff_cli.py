@@ -11,14 +11,13 @@ import typer
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.run.options import Json, Quiet, Verbose, finish, refuse_no_file
+from glasshouse.run.protecting import OutFile, Overwrite, RecordsFile, Seed, from_file_to_file, protect_app
 from glasshouse.run.session import refuse_nowhere
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.protect.relocation import Matrix, Rules
 
 app = typer.Typer(rich_markup_mode=None)
-protect_app = typer.Typer(rich_markup_mode=None, help="Protect records: relocate.", no_args_is_help=True)
-app.add_typer(protect_app, name="protect")
 
 By = Annotated[
     str,
@@ -59,7 +58,6 @@ Spread_ = Annotated[
         "--spread", help="Of people alike: whole (elements are emptied one by one) or even (the same chance)."
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the result of another run in --out.")]
 
 
 @app.command(
@@ -172,9 +170,9 @@ def tradeoff(
     "--q 0.5 --out relocated.parquet\n\nPeople who are moved lose their household_id: nobody lives with them there."
 )
 def relocate(
-    records: Annotated[Path, typer.Argument(metavar="RECORDS", help="Records: CSV, CSV.gz or Parquet.")],
+    records: RecordsFile,
     by: By,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write: .csv, .csv.gz or .parquet.")],
+    out: OutFile,
     place: Place = "block",
     risk: Annotated[int, typer.Option("--lambda", metavar="N", min=0, help="Elements of 1 to N are at risk.")] = 3,
     capacity: Capacity = "20",
@@ -188,46 +186,45 @@ def relocate(
     coordinates: Coordinates = None,
     within: Within = 0.0,
     spread: Spread_ = "even",
-    seed: Annotated[int, typer.Option("--seed", help="The same seed moves the same people.")] = 1,
+    seed: Seed = 1,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
     """Move people at risk to other places, at a point of the front; totals of every combination stay."""
-    from glasshouse.files.output import check_kind
     from glasshouse.files.surroundings import numbers_of
     from glasshouse.protect.relocate import Spread
-    from glasshouse.run.manifest import Manifest
     from glasshouse.run.relocating import relocate_file
 
-    refuse_no_file(records)
-    check_kind(out)
     if spread not in tuple(Spread):
         raise unknown("--spread", spread, tuple(Spread))
+    if coordinates is not None and not within:
+        raise InputError("--coordinates is of use with --within: how far people may move")
     parameters = {
         "by": by, "place": place, "lambda": risk, "capacity": capacity, "q": q, "weight": weight, "coverage": coverage,
         "within": within, "spread": spread, "seed": seed,
     }  # fmt: skip
-    manifest = Manifest("protect relocate", parameters, _inputs(records, capacity, near, coordinates))
-    if manifest.done(out, overwrite=overwrite):
-        said: dict[str, Any] = {"command": "protect relocate", "out": str(out), "unchanged": True}
-        return finish(said, as_json, quiet, [f"{out} is up to date"])
-    if coordinates is not None and not within:
-        raise InputError("--coordinates is of use with --within: how far people may move")
-    found = _matrix(records, by, place)
-    where = numbers_of(coordinates, found.places, ("x", "y")) if coordinates else None
-    rules = _rules(found, risk, capacity, weight, coverage, near, where, within)
-    columns = tuple(name.strip() for name in by.split(","))
-    counts = relocate_file(records, out, found, rules, columns, place, q, Spread(spread), seed)
-    manifest.write(out, counts)
-    said = {"command": "protect relocate", "out": str(out), **counts}
-    over = f"{counts['over_capacity']:,} places got more than their capacity, at most {counts['excess']:g}, by chance"
-    line = (
-        f"{counts['moved']:,} of {counts['records']:,} people moved (P {counts['P']:,.4f}, U {counts['U']:.6f}); "
-        f"{over if counts['over_capacity'] else 'no place got more than its capacity'}"
+
+    def work() -> tuple[dict[str, Any], list[str]]:
+        found = _matrix(records, by, place)
+        where = numbers_of(coordinates, found.places, ("x", "y")) if coordinates else None
+        rules = _rules(found, risk, capacity, weight, coverage, near, where, within)
+        columns = tuple(name.strip() for name in by.split(","))
+        counts = relocate_file(records, out, found, rules, columns, place, q, Spread(spread), seed)
+        over = (
+            f"{counts['over_capacity']:,} places got more than their capacity, at most {counts['excess']:g}, by chance"
+        )
+        line = (
+            f"{counts['moved']:,} of {counts['records']:,} people moved (P {counts['P']:,.4f}, U {counts['U']:.6f}); "
+            f"{over if counts['over_capacity'] else 'no place got more than its capacity'}"
+        )
+        return counts, [f"{line} -> {out}"]
+
+    inputs = _inputs(records, capacity, near, coordinates)
+    return from_file_to_file(
+        "protect relocate", parameters, inputs, out, work, overwrite=overwrite, as_json=as_json, quiet=quiet
     )
-    return finish(said, as_json, quiet, [f"{line} -> {out}"])
 
 
 def _matrix(path: Path, by: str, place: str) -> Matrix:

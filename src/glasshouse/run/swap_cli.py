@@ -1,0 +1,1 @@
+"""The command that swaps households: protect swap."""

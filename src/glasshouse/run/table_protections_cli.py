@@ -1,0 +1,1 @@
+"""The commands that protect tables without a budget: protect round, suppress, cellkey."""

@@ -1,0 +1,1 @@
+"""The command that protects records from the top down: protect topdown."""
