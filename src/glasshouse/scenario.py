@@ -15,10 +15,10 @@ from glasshouse.errors import InputError, unknown
 from glasshouse.geography import Geography
 from glasshouse.release import Table
 from glasshouse.scenario_parser import KINDS, Official, Parser, Toml, bins, dict_of, only, spell, within
-from glasshouse.schema import Recode, Schema
+from glasshouse.schema import Attribute, Group, Recode, Schema
 from glasshouse.wording import Wording, plain_wording
 
-__all__ = ["Archive", "Official", "Scenario", "bins", "known_scenarios", "load", "spell"]
+__all__ = ["Archive", "Official", "Scenario", "bins", "known_scenarios", "load", "spell", "strategy_query"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Scenario:
     unchosen: frozenset[str] = frozenset()  # tables of the scenario that are not used this time
     leave_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # codes of rows that are no records here
     claim: Wording | None = None  # what claims about records may say, if the scenario has words for it
+    measure: Mapping[str, Recode] = field(default_factory=dict)  # what noise is added to: factors of strategy queries
 
     @cached_property
     def by_table(self) -> dict[str, Table]:
@@ -110,6 +111,40 @@ class Scenario:
         return frozenset(name for predicate in lines for name in predicate.by_attribute)
 
 
+TOTAL, DETAILED = "total", "detailed"  # strategy queries that every scenario understands
+
+
+def strategy_query(scenario: Scenario, query: str) -> tuple[Recode, ...]:
+    """What a strategy query of a budget crosses: `votingage * cenrace`, by the scenario's own names for it.
+
+    A factor is an entry of the scenario's `[measure]`, or an attribute by its name, every level for itself. `total`
+    crosses nothing, `detailed` every attribute. Each record is in one cell of the product.
+    """
+    if query.strip() == TOTAL:
+        return ()
+    if query.strip() == DETAILED:
+        return tuple(every_level(attribute) for attribute in scenario.schema.attributes)
+    factors: list[Recode] = []
+    for name in (word.strip() for word in query.split("*")):
+        if name in scenario.measure:
+            factors.append(scenario.measure[name])
+        elif name in scenario.schema.by_name:
+            factors.append(every_level(scenario.schema.attribute(name)))
+        else:
+            raise unknown(f"factor of the query '{query}'", name, {*scenario.measure, *scenario.schema.by_name})
+    looked_at = [factor.attribute for factor in factors]
+    if len(set(looked_at)) < len(looked_at):
+        twice = next(name for name in looked_at if looked_at.count(name) > 1)
+        raise InputError(f"query '{query}' has two factors that look at {twice}; expected one for each attribute")
+    return tuple(factors)
+
+
+def every_level(attribute: Attribute) -> Recode:
+    """An attribute as it is: a group for each of its levels."""
+    groups = tuple(Group(label, frozenset([level])) for level, label in enumerate(attribute.levels))
+    return Recode(attribute.name, attribute.name, groups)
+
+
 def known_scenarios() -> tuple[str, ...]:
     """The scenarios that come with Glasshouse."""
     folder = resources.files("glasshouse") / "scenarios"
@@ -152,9 +187,7 @@ class _Assembly:
         self.folder = folder
 
     def scenario(self, toml: Toml) -> Scenario:
-        keys = (
-            "catalogue variable aliases geography archive attribute impossible recode iteration compare records claim"
-        )
+        keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure"
         only(toml, "the top level", required="title geography attribute table", optional=keys)
         patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
         self.parser = Parser(toml, patterns)
@@ -188,6 +221,7 @@ class _Assembly:
             unique_on=unique_on,
             leave_out=within("records", self.leave_out, dict_of(toml, "records")),
             claim=within("claim", self.parser.claim, toml["claim"]) if "claim" in toml else None,
+            measure=within("measure", self.measure, dict_of(toml, "measure")),
         )
 
     def compare(self, toml: Toml) -> tuple[dict[str, Recode], tuple[str, ...]]:
@@ -212,6 +246,30 @@ class _Assembly:
             if name not in bins:
                 schema.attribute(name)
         return bins, unique_on
+
+    def measure(self, toml: Toml) -> dict[str, Recode]:
+        """What the factors of strategy queries mean: an attribute, every level for itself, or a recode of one."""
+        schema, recodes = self.parser.schema, self.parser.recodes
+        found: dict[str, Recode] = {}
+        for name, meant in toml.items():
+            if name in (TOTAL, DETAILED) or "*" in name:
+                raise InputError(f"'{name}' has a meaning of its own; expected the name of a factor")
+            if meant not in recodes and meant not in schema.by_name:
+                raise unknown(f"attribute or recode of '{name}'", meant, {*schema.by_name, *recodes})
+            recode = every_level(schema.attribute(meant)) if meant in schema.by_name else recodes[meant]
+            both = meant in schema.by_name and meant in recodes
+            if both and not {leaf.levels for leaf in recodes[meant].leaves} == {g.levels for g in recode.groups}:
+                raise InputError(
+                    f"'{name}': '{meant}' is an attribute and a recode with other groups; rename the recode"
+                )
+            levels = {level for leaf in recode.leaves for level in leaf.levels}
+            if recode.tally or len(levels) != len(schema.attribute(recode.attribute)):
+                raise InputError(
+                    f"'{name}': recode '{meant}' does not put every {recode.attribute} into one group; "
+                    "noise is added to counts that divide all records"
+                )
+            found[name] = recode
+        return found
 
     def leave_out(self, toml: Toml) -> dict[str, tuple[str, ...]]:
         only(toml, "records", optional="leave_out")

@@ -139,6 +139,8 @@ class Allocation:
     total: Fraction
     levels: Mapping[str, Fraction]
     queries: Mapping[str, Mapping[str, Fraction]]  # by query, then by level
+    hold: Mapping[str, str] = field(default_factory=dict)  # queries that get no noise, and from which level up
+    absence: Mapping[str, str] = field(default_factory=dict)  # queries whose empty groups stay empty, and down to where
 
     def rho(self, level: str, query: str | None = None) -> Fraction:
         """The exact rho of a level, or of one query at it."""
@@ -191,6 +193,7 @@ def allocation(name: str) -> Allocation:
             fraction(said["total"], "the total"),
             levels,
             queries,
+            *({str(query): str(level) for query, level in said.get(what, {}).items()} for what in ("hold", "absence")),
         )
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not valid TOML: {error}") from None
@@ -206,6 +209,9 @@ def _check_shares(path: Path, found: Allocation) -> None:
     sums = {"the levels": sum(found.levels.values(), Fraction(0))}
     for level in found.levels:
         sums[f"the queries at {level}"] = sum((q.get(level, Fraction(0)) for q in found.queries.values()), Fraction(0))
+    for query, level in [*found.hold.items(), *found.absence.items()]:
+        if level not in found.levels:
+            raise InputError(f"{path}: '{query}' is held at level '{level}'; known: {', '.join(found.levels)}")
     for what, total in sums.items():
         if total > 1:
             raise InputError(f"{path}: the shares of {what} add up to {total}, more than 1")

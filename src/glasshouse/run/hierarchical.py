@@ -1,0 +1,223 @@
+"""The job behind `glasshouse protect topdown`: records in, other records out that add up at every level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from glasshouse.errors import InputError, unknown
+from glasshouse.files.frames import Watch, open_source, unwatched
+from glasshouse.files.output import row_writer
+from glasshouse.files.places import check_codes
+from glasshouse.files.records import level_matrix, open_records, record_frame
+from glasshouse.geography import Geography
+from glasshouse.mechanism.account import Allocation, epsilon
+from glasshouse.mechanism.sampler import draw_securely
+from glasshouse.protect.measurements import (
+    Ints,
+    Measure,
+    Strategy,
+    cells_of,
+    codes_of,
+    possible_cells,
+    query_of,
+    strategy_of,
+)
+from glasshouse.protect.topdown import Held, Sorted, TopDown, simulated
+from glasshouse.run.study import chance
+from glasshouse.scenario import Scenario
+
+DELTA = 1e-10
+BATCH = 100_000  # records written at once
+READING = 0.2  # the share of the work, for the progress bar
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be chosen about noise from the top down."""
+
+    allocation: Allocation
+    top: str = ""  # the level that nothing is above; by default the coarsest that all records share
+    bottom_up: bool = False  # spend everything at the places, and add up
+    hold: Mapping[str, str] | None = None  # by query, the level; None: as the budget says
+    absence: Mapping[str, str] | None = None
+    seed: int = 1
+    secure: bool = False
+    places: Path | None = None  # every place there is, also those without records
+    neighbours: str | None = None
+    watch: Watch = field(default=unwatched)
+
+
+def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Settings) -> dict[str, Any]:
+    """Write records that are protected from the top down; what was spent, and how it went."""
+    sorted_ = _sorted(records, scenario, settings)
+    levels = _levels(scenario.geography, sorted_.places, settings)
+    strategy = _strategy(scenario, levels, settings)
+    told = _held(scenario, levels, settings)
+    work = TopDown(
+        strategy,
+        {level: scenario.geography.lengths[level] for level in levels},
+        possible_cells(scenario.schema),
+        told,
+        lambda code: chance(settings.seed, code, "topdown"),
+        _securely if settings.secure else simulated,
+    )
+    written = _write(out, scenario, work, sorted_, settings.watch)
+    return {
+        "records": len(sorted_.cells),
+        "written": written,
+        "places": len(sorted_.places),
+        "levels": list(strategy.levels),
+        **_spent(strategy),
+        "held": {level: query.name for level, query in told.counts.items()},
+        "absence": {level: query.name for level, query in told.absence.items()},
+        "left_out": list(strategy.left_out),
+        "tables": work.quality.tables,
+        "steps": work.quality.steps,
+        "gap": work.quality.gap,
+        "moved_to_hold": work.quality.moved,
+    }
+
+
+def _securely(measure: Measure, size: int, rng: np.random.Generator) -> Ints:
+    return draw_securely(measure.noise, size)
+
+
+def _sorted(records: Path, scenario: Scenario, settings: Settings) -> Sorted:
+    """All records by place; places of the list without records are there, too."""
+    schema, geography = scenario.schema, scenario.geography
+    file = open_records(records, scenario, [attribute.name for attribute in schema.attributes])
+    pieces = [
+        frame.select("geoid", pl.Series("cell", cells_of(schema, level_matrix(frame, schema))))
+        for frame in file.frames(lambda share: settings.watch(READING * share))
+    ]
+    frame = pl.concat(pieces).sort("geoid", maintain_order=True)
+    if not frame.height:
+        raise InputError(f"{records.name}: a header and no records; nothing to protect")
+    places = frame["geoid"].unique().sort()
+    if settings.places is not None:
+        known = _listed(settings.places, geography)
+        outside = places.filter(~places.is_in(known.implode()))
+        if len(outside):
+            raise InputError(
+                f"{settings.places.name}: {geography.place} {outside[0]} of {records.name} is not in the list; "
+                "expected every place there is"
+            )
+        places = known
+    bounds = np.append(frame["geoid"].search_sorted(places).to_numpy(), frame.height).astype(np.int64)
+    return Sorted(tuple(places), frame["cell"].to_numpy().astype(np.int64), bounds)
+
+
+def _listed(path: Path, geography: Geography) -> pl.Series:
+    source = open_source(path)
+    if geography.place not in source.columns:
+        raise InputError(f"{path.name}: column '{geography.place}' is missing; found: {source.told}")
+    found = []
+    for chunk in source.chunks([geography.place]):
+        codes = chunk.frame[geography.place].cast(pl.String)
+        check_codes(source, chunk.first, codes.alias("geoid"), geography, geography.place)
+        found.append(codes)
+    return pl.concat(found).unique().sort()
+
+
+def _levels(geography: Geography, places: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """The levels from the top down: of the budget, and prefixes of the codes."""
+    known = list(geography.lengths)
+    if settings.bottom_up:
+        return (geography.place,)
+    if settings.top and settings.top not in known:
+        raise unknown("--top", settings.top, known)
+    shared = [level for level in known if len({place[: geography.lengths[level]] for place in places}) == 1]
+    top = settings.top or (shared[-1] if shared else known[0])
+    below = known[known.index(top) :]
+    asked = [level for level in below if level in settings.allocation.levels]
+    if top not in asked or geography.place not in asked:
+        missing = top if top not in asked else geography.place
+        raise InputError(
+            f"the budget '{settings.allocation.name}' has no share for level {missing}; it has "
+            f"{', '.join(settings.allocation.levels)}; choose another --top, or give the level a share"
+        )
+    return tuple(asked)
+
+
+def _strategy(scenario: Scenario, levels: tuple[str, ...], settings: Settings) -> Strategy:
+    allocation = settings.allocation
+    if settings.bottom_up:  # what the whole hierarchy may spend, at the places alone
+        allocation = replace(allocation, levels={scenario.geography.place: Fraction(1)})
+    return strategy_of(scenario, allocation, levels, neighbours=settings.neighbours)
+
+
+def _held(scenario: Scenario, levels: tuple[str, ...], settings: Settings) -> Held:
+    """What is held, with levels that the data do not reach up to standing at their top."""
+    lengths, top = scenario.geography.lengths, levels[0]
+    coarser = [level for level in settings.allocation.levels if level not in lengths or lengths[level] <= lengths[top]]
+
+    def at(said: Mapping[str, str] | None, default: Mapping[str, str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for query, level in (default if said is None else said).items():
+            where = top if level in coarser or level == "top" else level
+            if where not in levels:
+                raise unknown(f"level to hold '{query}' at", level, levels)
+            if where in found:
+                raise InputError(
+                    f"two queries are to be held at level {where}: {found[where].name} and {query}; name one"
+                )
+            try:
+                found[where] = query_of(scenario, query)
+            except InputError:
+                if said is not None:
+                    raise
+        return found
+
+    counts = {} if settings.bottom_up and settings.hold is None else at(settings.hold, settings.allocation.hold)
+    return Held(counts, at(settings.absence, settings.allocation.absence)).downwards(levels)
+
+
+def _spent(strategy: Strategy) -> dict[str, Any]:
+    ledger = strategy.ledger
+    spent = ledger.total - ledger.left
+    by_level: dict[str, Fraction] = {}
+    for purpose, rho in ledger.spent.items():
+        level = purpose.partition(":")[0]
+        by_level[level] = by_level.get(level, Fraction(0)) + rho
+    return {
+        "rho": float(spent),
+        "rho_exact": str(spent),
+        "rho_total": str(ledger.total),
+        "rho_by_level": {level: str(rho) for level, rho in by_level.items()},
+        "spent": {purpose: str(rho) for purpose, rho in ledger.spent.items()},
+        "neighbours": strategy.neighbours,
+        "epsilon": epsilon(float(spent), DELTA),
+        "delta": DELTA,
+    }
+
+
+def _write(out: Path, scenario: Scenario, work: TopDown, records: Sorted, watch: Watch) -> int:
+    written, waiting = 0, 0
+    codes: list[str] = []
+    cells: list[Ints] = []
+    with row_writer(out) as writer:
+
+        def flush() -> None:
+            place = np.repeat(np.arange(len(codes)), [len(some) for some in cells]).astype(np.int32)
+            together = np.concatenate([np.empty(0, np.int64), *cells])
+            writer.write(record_frame(scenario, codes, place, codes_of(scenario.schema, together), {}))
+            codes.clear()
+            cells.clear()
+
+        for number, (code, found) in enumerate(work.protect(records), start=1):
+            codes.append(code)
+            cells.append(found)
+            written, waiting = written + len(found), waiting + len(found)
+            if waiting >= BATCH:
+                flush()
+                waiting = 0
+                watch(READING + (1 - READING) * number / len(records.places))
+        flush()
+    return written
