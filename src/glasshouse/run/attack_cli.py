@@ -52,6 +52,14 @@ def reconstruct(
     codebook: Codebook_ = None,
     assume: Assume = "seen",
     mapping: Mapping_ = [],  # noqa: B006  # typer copies it
+    nearest: Annotated[
+        str,
+        typer.Option(
+            "--nearest",
+            metavar="absolute|squared",
+            help="Where no records fit (noisy tables), the nearest; each block by its own tables.",
+        ),
+    ] = "",
     overwrite: Overwrite = False,
     workers: Workers = None,
     executor: Executor = None,
@@ -62,9 +70,18 @@ def reconstruct(
     verbose: Verbose = False,
 ) -> int:
     """Rebuild records from tables: one set that fits every number, drawn with the seed."""
+    chosen = chosen_scenario(scenario, only, mapping)
+    options = {}
+    if nearest:
+        if nearest not in ("absolute", "squared"):
+            raise InputError(f"unknown --nearest '{nearest}'; known: absolute, squared")
+        place = chosen.geography.place
+        if level not in (None, place):
+            raise InputError(f"--nearest works with the tables of a {place}; leave out --level {level}")
+        level, options = place, {"nearest": nearest}
     given = Given(
-        tables, chosen_scenario(scenario, only, mapping), scenario, out, level, seed, codebook, assume, mapping,
-        overwrite, workers, executor, effort, seconds, as_json, quiet,
+        tables, chosen, scenario, out, level, seed, codebook, assume, mapping, overwrite, workers, executor, effort,
+        seconds, as_json, quiet, {}, options,
     )  # fmt: skip
     return run_attack(_Reconstruct(), given)
 
@@ -180,7 +197,15 @@ class _Reconstruct:
     def end(self, given: Given, job: Job, tally: Tally, folder: Folder) -> tuple[dict[str, Any], list[str], list[str]]:
         counts, geography = tally.counts, given.scenario.geography
         places = geography.told({geography.place: counts["places"], geography.unit: tally.units - len(tally.refused)})
-        said = {"records": counts["records"], "places": counts["places"], "recounted": counts["places"]}
+        said = {"records": counts["records"], "places": counts["places"], "recounted": counts["fits"]}
+        if "nearest" in given.options:
+            said["error"] = counts["error"]
+            line = (
+                f"{counts['records']:,} records in {places}; they fit every number of {counts['fits']:,}, and "
+                f"elsewhere come nearest ({given.options['nearest']} error {counts['error']:,} in all; nothing is "
+                "certain there)"
+            )
+            return said, [f"{line} -> {folder.path}"], []
         found = f"{counts['records']:,} records in {places}; counted again, they give every"
         if not tally.refused:
             return said, [f"{found} published number -> {folder.path}"], []

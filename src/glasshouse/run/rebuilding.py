@@ -7,16 +7,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from glasshouse.attack.published import Published
+from glasshouse.attack.near import Near, come_near
+from glasshouse.attack.published import Published, recounted
 from glasshouse.attack.reconstruct import Rebuilt, reconstruct
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import record_frame
 from glasshouse.geography import Geography
+from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import Rung
 from glasshouse.run.study import Item, Job
 from glasshouse.scenario import Scenario
 
 QUESTION = "reconstruct"
+NEAREST = "nearest"  # the method of places whose numbers no records fit
 METHOD = pl.Series([rung.name.lower() for rung in Rung])
 
 
@@ -26,19 +29,40 @@ def schemas(scenario: Scenario, published: Published) -> dict[str, pl.Schema]:
     nobody = np.empty(0, np.int32), np.empty((0, len(scenario.schema.attributes)), np.int16)
     records = _records(scenario, published, (), *nobody).schema
     places = {geography.place: pl.String, geography.unit: pl.String, "population": pl.Int64}
-    return {"records": records, "places": pl.Schema({**places, "method": pl.String, "recounted": pl.Boolean})}
+    near = {"error": pl.Int64, "error_floor": pl.Int64, "proof": pl.String}
+    columns = {**places, "method": pl.String, "recounted": pl.Boolean, **near}
+    return {"records": records, "places": pl.Schema(columns)}
 
 
 def rebuild(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
-    """One unit: its records, and of each place how they were found and that they count up to its numbers again."""
-    rebuilt = start_of(job, item)
+    """One unit: its records, and of each place how they were found and that they count up to its numbers again.
+
+    Records that are only near to the numbers do not count up to them; how far they are is said instead.
+    """
     scenario, counts = job.scenario, item.unit.counts
+    rebuilt: Rebuilt | Near
+    if measure := job.options.get("nearest"):
+        rng = job.generator(item.code, QUESTION)
+        rebuilt = come_near(job.published, item.unit, rng, measure, job.ladder)
+        again, _ = recounted(job.published, item.unit, rebuilt.place, rebuilt.codes)
+        if not np.array_equal(again, rebuilt.fits):
+            raise GlasshouseBug(f"records rebuilt for {item.code} do not count up to its numbers where they should")
+        error = pl.Series("error", rebuilt.error), pl.Series("error_floor", rebuilt.floor)
+        proof = [str(one) for one in rebuilt.proof]
+    else:
+        rebuilt = start_of(job, item)
+        again, none = rebuilt.recounted, np.zeros(len(counts.places), np.int64)
+        error = pl.Series("error", none), pl.Series("error_floor", none)
+        proof = [str(Proof.EXACT)] * len(none)
     population = np.bincount(rebuilt.place, minlength=len(counts.places)).astype(np.int64)
+    method = METHOD.gather(rebuilt.rung.astype(np.int64))
     columns = [
         *place_columns(counts.places, item.code, scenario.geography),
         pl.Series("population", population),
-        METHOD.gather(rebuilt.rung.astype(np.int64)).alias("method"),
-        pl.Series("recounted", rebuilt.recounted),
+        pl.Series("method", np.where(again, method.to_numpy(), NEAREST), dtype=pl.String),
+        pl.Series("recounted", again),
+        *error,
+        pl.Series("proof", proof, dtype=pl.String),
     ]
     records = _records(scenario, job.published, counts.places, rebuilt.place, rebuilt.codes)
     notes = {
@@ -46,6 +70,8 @@ def rebuild(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
             "records": len(rebuilt.place),
             "places": len(counts.places),
             "populated": int((population > 0).sum()),
+            "fits": int(again.sum()),
+            "error": int(error[0].sum()),
         }
     }
     return {"records": records, "places": pl.DataFrame(columns)}, notes
