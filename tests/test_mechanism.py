@@ -254,7 +254,7 @@ def test_a_budget_of_ones_own_that_does_not_add_up_is_refused(tmp_path: Path, te
 
 
 def test_budgets_are_listed() -> None:
-    everything = ("dhc-persons-2020", "dhc-units-2020", "paper-2020", "pl94-2020", "pl94-2020-pr")
+    everything = ("dhc-persons-2020", "dhc-units-2020", "paper-2020", "persons-2020", "pl94-2020", "pl94-2020-pr")
     assert known_allocations() == everything
     for name in everything:
         assert sum(allocation(name).levels.values()) == 1

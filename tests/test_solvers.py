@@ -567,3 +567,18 @@ def test_a_known_solution_changes_nothing_but_the_way_there(
 def test_a_known_solution_that_does_not_fit_is_our_bug() -> None:
     with pytest.raises(GlasshouseBug, match="does not fit"):
         replace(program([1], [(1, [1], 2)], 0, 3), known=np.array([3], np.int64))
+
+
+def test_the_clock_of_one_program_does_not_run_on_into_the_next() -> None:
+    """HiGHS keeps one clock for all that it solves; a limit of seconds is for one program."""
+    from glasshouse.program import highs as adapter
+
+    program = IntegerProgram(
+        np.array([1, 1]), np.zeros(2, np.int64), np.full(2, 5), np.array([3]), np.array([3]), np.array([0, 2]),
+        np.array([0, 1], np.int32), np.array([1, 1]),
+    )  # fmt: skip
+    for _ in range(20):
+        before = adapter._engine().getRunTime()
+        assert adapter.highs(program, Limit(seconds=7.0)).outcome == Outcome.OPTIMAL
+        assert adapter._engine().getOptionValue("time_limit")[1] >= before + 7.0
+    assert adapter._engine().getRunTime() > 0

@@ -55,7 +55,9 @@ def come_near(published: Published, unit: Unit, rng: np.random.Generator, measur
     columns = [counts.column[variable] for variable in compiled.own.variables]
     for number in np.flatnonzero(~fits):
         noisy = counts.lower[number, columns]
-        found = nearest(compiled, noisy, np.ones(len(noisy), np.int64), power=POWER[measure], ladder=ladder)
+        found = nearest(
+            compiled, noisy, np.ones(len(noisy), np.int64), power=POWER[measure], ladder=ladder, thorough=False
+        )
         error[number], floor[number], proof[number] = found.error, found.floor, found.proof
         if found.outcome in (Outcome.OPTIMAL, Outcome.FEASIBLE) and found.error < UNLIMITED:
             some = np.flatnonzero(found.x)

@@ -212,6 +212,9 @@ def _check_shares(path: Path, found: Allocation) -> None:
     for query, level in [*found.hold.items(), *found.absence.items()]:
         if level not in found.levels:
             raise InputError(f"{path}: '{query}' is held at level '{level}'; known: {', '.join(found.levels)}")
+    shares = [*found.levels.values(), *(share for query in found.queries.values() for share in query.values())]
+    if min(shares, default=Fraction(0)) < 0:
+        raise InputError(f"{path}: a share is {min(shares)}; expected 0 or more")
     for what, total in sums.items():
         if total > 1:
             raise InputError(f"{path}: the shares of {what} add up to {total}, more than 1")

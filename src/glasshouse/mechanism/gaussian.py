@@ -102,6 +102,12 @@ class DiscreteGaussian:
         return np.append(np.cumsum(mass[::-1])[::-1], 0.0)
 
     @cached_property
+    def cumulative(self) -> Mass:
+        """The probability of each value of the window or a smaller one, ending at 1: what a simulation draws with."""
+        summed = np.cumsum(self.mass(self.window()))
+        return np.asarray(summed / summed[-1])
+
+    @cached_property
     def variance(self) -> float:
         """Close to 1 / (2 rate) while that is above 1/2; the window is wide enough for double precision."""
         values = self.window(1e-30)

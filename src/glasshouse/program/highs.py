@@ -163,7 +163,7 @@ def _run(engine: Any, program: IntegerProgram, integrality: int, seconds: float)
     Loading takes 10 microseconds. Changing a solved relaxation to integers instead is slower in all: HiGHS then keeps
     the basis and skips presolve.
     """
-    _set(engine, "time_limit", seconds)
+    _set(engine, "time_limit", engine.getRunTime() + seconds)  # its clock goes on from one program to the next
     n = len(program.cost)
     status = engine.passModel(
         n,

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 
 UNIT = 2**30
 SLACK = 2.0**-14  # a fraction this near to a whole number is taken for it, unless said otherwise
+LOST = UNIT // 20  # what a row may lose or gain by that, and a column five times; else it is taken less far
 
 
 def round_children(
@@ -54,17 +55,44 @@ def round_alone(
 
 def _in_units(x: Floats, sums: Ints | None, slack: float) -> Ints:
     """Fractions in units; what is nearly whole is whole; rows add up to their sums, if given, exactly."""
-    units = np.rint(x * UNIT).astype(np.int64)
-    near, negligible = units % UNIT, int(slack * UNIT)
-    units += np.where(near >= UNIT - negligible, UNIT - near, np.where(near <= negligible, -near, 0))
+    units = np.ascontiguousarray(np.rint(x * UNIT).astype(np.int64))
+    _snap(units, int(slack * UNIT))
     if sums is not None:
         _mend(units, np.asarray(sums, np.int64) * UNIT)
     return units
 
 
 @njit(cache=True)
+def _snap(units, slack):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Make whole what is nearly so, as far as no row and no column loses or gains people by it.
+
+    Many small shares are some people: where they would be lost together, less is taken for nearly whole.
+    """
+    rows, columns = units.shape
+    near = slack
+    while near > 0:
+        fits = True
+        lost_by_column = np.zeros(columns, np.int64)
+        for row in range(rows):
+            lost = 0
+            for column in range(columns):
+                part = units[row, column] % UNIT
+                part = part if part <= near else (part - UNIT if part >= UNIT - near else 0)
+                lost += part
+                lost_by_column[column] += part
+            fits = fits and abs(lost) <= LOST
+        if fits and (rows == 1 or np.abs(lost_by_column).max() <= 5 * LOST):
+            for row in range(rows):
+                for column in range(columns):
+                    part = units[row, column] % UNIT
+                    units[row, column] -= part if part <= near else (part - UNIT if part >= UNIT - near else 0)
+            return
+        near //= 8
+
+
+@njit(cache=True)
 def _mend(units, sums):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
-    """Give or take what a row lacks: evenly from entries that are not whole, else from any; never below 0."""
+    """Give or take what a row lacks: evenly from entries that are not whole, else from the largest; never below 0."""
     rows, columns = units.shape
     for row in range(rows):
         lack, broken = sums[row], 0
@@ -77,11 +105,16 @@ def _mend(units, sums):  # type: ignore[no-untyped-def]  # pragma: no cover  # c
                 units[row, column] += change
                 lack -= change
                 broken -= 1
-        for column in range(columns):
-            if lack != 0:
-                change = max(lack, -units[row, column])
-                units[row, column] += change
-                lack -= change
+        while lack != 0:
+            most = 0
+            for column in range(columns):
+                if units[row, column] > units[row, most]:
+                    most = column
+            change = max(lack, -units[row, most])
+            units[row, most] += change
+            lack -= change
+            if change == 0:
+                break  # nobody is left to take from: the caller will see it
 
 
 def _rounded(
@@ -112,6 +145,8 @@ def _rounded(
         around = np.full(size, -1, np.int64)
         if depth:
             around[sums[depth]] = sums[depth - 1]
+            if not np.array_equal(around[sums[depth]], sums[depth - 1]):
+                raise GlasshouseBug("sums of a table that are to be rounded do not nest")
         head = (
             first[depth - 1] + around[node // children] * children + node % children
             if depth

@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 STEPS = 20_000
 FIRST = 100  # steps before cells that stay at 0 are left aside
 LOOK = 25  # steps between two looks at the gap
-CLOSE = 0.005  # how far the table may be from the best one, in people: the root of all squared differences
+CLOSE = 0.002  # how far the table may be from the best one, in people: the root of all squared differences
 ENOUGH = 1e-10  # the gap, relative to the objective at the start, where cells are not asked for one by one
 
 
@@ -89,7 +89,7 @@ def fit_alone(cells: int, answers: Sequence[Answers], total: float | None, allow
         x[some] = inner.x
         steps += max(inner.steps, 1)
         found = _judged(x, whole, may, answers, kind, steps)
-        if found.off <= CLOSE or found.gap <= ENOUGH * before or len(some) == cells:
+        if found.off <= CLOSE or (np.isinf(found.off) and found.gap <= ENOUGH * before) or len(some) == cells:
             break
         if kind == _FREE and not np.any(
             _slope(x, answers)[:, 0][may[:, 0] & (x[:, 0] == 0)] < -1e-9 * max(found.objective, 1)
@@ -107,7 +107,7 @@ def _solve(
     """Improve a table in place, at most so many steps."""
     group, noisy, weight, scale = _stacked(x, answers)
     single = _single(answers, len(x)) / scale
-    enough = (single * CLOSE**2, ENOUGH) if single else (0.0, ENOUGH)
+    enough = (single * CLOSE**2, 0.0) if single else (0.0, ENOUGH)
     objective, gap, steps = _descend(x, held, may, group, noisy, weight, kind, most, *enough)
     return _fitted(x, objective * scale, gap * scale, int(steps), single * scale)
 

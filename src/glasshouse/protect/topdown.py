@@ -56,9 +56,14 @@ class Held:
                             "neither divides the other"
                         )
                 counts[level] = finest
-            empty = [self.absence[other] for other in levels[index:] if other in self.absence]
+            empty = {self.absence[other].name: self.absence[other] for other in levels[index:] if other in self.absence}
+            if len(empty) > 1:  # each alone might be possible, and both together nowhere
+                raise InputError(
+                    f"absence of {' and of '.join(repr(name) for name in empty)} is to be held; one query's can be: "
+                    f"cross them, as '{' * '.join(empty)}'"
+                )
             if empty:
-                absence[level] = empty[-1]
+                absence[level] = next(iter(empty.values()))
         for level in levels[1:]:
             if level in counts and level in absence:
                 raise InputError(
@@ -73,14 +78,14 @@ class Quality:
 
     tables: int = 0
     steps: int = 0
-    gap: float = 0.0  # the largest, relative to the objective
+    off: float = 0.0  # how far a table may be from the best, in people, where that is known
     moved: int = 0  # persons moved to make counts that are held exact
 
     def note(self, fitted: Fitted) -> None:
         self.tables += 1
         self.steps += fitted.steps
-        if np.isfinite(fitted.gap):
-            self.gap = max(self.gap, fitted.gap / max(fitted.objective, 1.0))
+        if np.isfinite(fitted.off):
+            self.off = max(self.off, fitted.off)
 
 
 @dataclass(frozen=True)

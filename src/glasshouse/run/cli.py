@@ -16,6 +16,7 @@ import typer
 from glasshouse.errors import InputError
 from glasshouse.run import noise_cli, swap_cli, table_protections_cli, topdown_cli  # noqa: F401  # they add to protect
 from glasshouse.run.attack_cli import app as attack_app
+from glasshouse.run.compare_cli import app as compare_app
 from glasshouse.run.infer_cli import app as infer_app
 from glasshouse.run.options import (
     BAD_INPUT,
@@ -68,6 +69,7 @@ app.add_typer(verify_app)
 app.add_typer(reidentify_app)
 app.add_typer(tradeoff_app)
 app.add_typer(protect_app, name="protect")
+app.add_typer(compare_app)
 app.add_typer(infer_app)
 
 

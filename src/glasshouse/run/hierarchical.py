@@ -14,7 +14,7 @@ import polars as pl
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Watch, open_source, unwatched
 from glasshouse.files.output import row_writer
-from glasshouse.files.places import check_codes
+from glasshouse.files.places import check_codes, place_columns, read_codes
 from glasshouse.files.records import level_matrix, open_records, record_frame
 from glasshouse.geography import Geography
 from glasshouse.mechanism.account import Allocation, epsilon
@@ -22,6 +22,7 @@ from glasshouse.mechanism.sampler import draw_securely
 from glasshouse.protect.measurements import (
     Ints,
     Measure,
+    Query,
     Strategy,
     cells_of,
     codes_of,
@@ -43,10 +44,10 @@ class Settings:
     """What can be chosen about noise from the top down."""
 
     allocation: Allocation
-    top: str = ""  # the level that nothing is above; by default the coarsest that all records share
+    top: str = ""  # the level that nothing is above; by default the finest that all records share
     bottom_up: bool = False  # spend everything at the places, and add up
-    hold: Mapping[str, str] | None = None  # by query, the level; None: as the budget says
-    absence: Mapping[str, str] | None = None
+    hold: tuple[tuple[str, str], ...] | None = None  # queries and levels; None: as the budget says
+    absence: tuple[tuple[str, str], ...] | None = None
     seed: int = 1
     secure: bool = False
     places: Path | None = None  # every place there is, also those without records
@@ -59,7 +60,8 @@ def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Setting
     sorted_ = _sorted(records, scenario, settings)
     levels = _levels(scenario.geography, sorted_.places, settings)
     strategy = _strategy(scenario, levels, settings)
-    told = _held(scenario, levels, settings)
+    told, not_held = _held(scenario, levels, sorted_.places, settings)
+    spent = _spent(strategy)  # before anything is written: a total beyond measure is refused
     work = TopDown(
         strategy,
         {level: scenario.geography.lengths[level] for level in levels},
@@ -74,13 +76,14 @@ def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Setting
         "written": written,
         "places": len(sorted_.places),
         "levels": list(strategy.levels),
-        **_spent(strategy),
+        **spent,
         "held": {level: query.name for level, query in told.counts.items()},
         "absence": {level: query.name for level, query in told.absence.items()},
+        "not_held": not_held,
         "left_out": list(strategy.left_out),
         "tables": work.quality.tables,
         "steps": work.quality.steps,
-        "gap": work.quality.gap,
+        "off": work.quality.off,
         "moved_to_hold": work.quality.moved,
     }
 
@@ -97,7 +100,8 @@ def _sorted(records: Path, scenario: Scenario, settings: Settings) -> Sorted:
         frame.select("geoid", pl.Series("cell", cells_of(schema, level_matrix(frame, schema))))
         for frame in file.frames(lambda share: settings.watch(READING * share))
     ]
-    frame = pl.concat(pieces).sort("geoid", maintain_order=True)
+    nobody = pl.DataFrame(schema={"geoid": pl.String, "cell": pl.Int64})
+    frame = pl.concat([nobody, *pieces]).sort("geoid", maintain_order=True)
     if not frame.height:
         raise InputError(f"{records.name}: a header and no records; nothing to protect")
     places = frame["geoid"].unique().sort()
@@ -110,18 +114,17 @@ def _sorted(records: Path, scenario: Scenario, settings: Settings) -> Sorted:
                 "expected every place there is"
             )
         places = known
-    bounds = np.append(frame["geoid"].search_sorted(places).to_numpy(), frame.height).astype(np.int64)
+    bounds = np.append(frame["geoid"].search_sorted(places, side="left").to_numpy(), frame.height).astype(np.int64)
     return Sorted(tuple(places), frame["cell"].to_numpy().astype(np.int64), bounds)
 
 
 def _listed(path: Path, geography: Geography) -> pl.Series:
     source = open_source(path)
-    if geography.place not in source.columns:
-        raise InputError(f"{path.name}: column '{geography.place}' is missing; found: {source.told}")
-    found = []
-    for chunk in source.chunks([geography.place]):
-        codes = chunk.frame[geography.place].cast(pl.String)
-        check_codes(source, chunk.first, codes.alias("geoid"), geography, geography.place)
+    columns = place_columns(source, geography)
+    found = [pl.Series("geoid", dtype=pl.String)]
+    for chunk in source.chunks(columns.names):
+        codes = read_codes(source, chunk, columns)
+        check_codes(source, chunk.first, codes, geography, geography.place)
         found.append(codes)
     return pl.concat(found).unique().sort()
 
@@ -130,11 +133,14 @@ def _levels(geography: Geography, places: Sequence[str], settings: Settings) -> 
     """The levels from the top down: of the budget, and prefixes of the codes."""
     known = list(geography.lengths)
     if settings.bottom_up:
+        if settings.top:
+            raise InputError("--bottom-up and --top: everything is spent at the places; give one or the other")
         return (geography.place,)
     if settings.top and settings.top not in known:
         raise unknown("--top", settings.top, known)
-    shared = [level for level in known if len({place[: geography.lengths[level]] for place in places}) == 1]
-    top = settings.top or (shared[-1] if shared else known[0])
+    shared = [level for level in known if _one(places, geography.lengths[level])]
+    usual = [level for level in shared if level in settings.allocation.levels] or shared
+    top = settings.top or (usual[-1] if usual else known[0])
     below = known[known.index(top) :]
     asked = [level for level in below if level in settings.allocation.levels]
     if top not in asked or geography.place not in asked:
@@ -153,30 +159,53 @@ def _strategy(scenario: Scenario, levels: tuple[str, ...], settings: Settings) -
     return strategy_of(scenario, allocation, levels, neighbours=settings.neighbours)
 
 
-def _held(scenario: Scenario, levels: tuple[str, ...], settings: Settings) -> Held:
-    """What is held, with levels that the data do not reach up to standing at their top."""
-    lengths, top = scenario.geography.lengths, levels[0]
-    coarser = [level for level in settings.allocation.levels if level not in lengths or lengths[level] <= lengths[top]]
+def _one(places: Sequence[str], length: int) -> bool:
+    """Do all places lie in one area of a level?"""
+    return places[0][:length] == places[-1][:length]  # they are sorted
 
-    def at(said: Mapping[str, str] | None, default: Mapping[str, str]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for query, level in (default if said is None else said).items():
-            where = top if level in coarser or level == "top" else level
+
+def _held(
+    scenario: Scenario, levels: tuple[str, ...], places: Sequence[str], settings: Settings
+) -> tuple[Held, list[str]]:
+    """What is held, and what the budget would hold but cannot be.
+
+    A level above the top stands at the top if that is one place. If it is several, their counts are no count of that
+    level, and holding them would give them away.
+    """
+    lengths, top = scenario.geography.lengths, levels[0]
+    coarser = [level for level in settings.allocation.levels if level not in lengths or lengths[level] < lengths[top]]
+    dropped: list[str] = []
+
+    def at(said: tuple[tuple[str, str], ...] | None, default: Mapping[str, str]) -> dict[str, Query]:
+        found: dict[str, Query] = {}
+        for query, level in tuple(default.items()) if said is None else said:
+            above = level in coarser
+            where = top if above or level == "top" else level
+            if above and not _one(places, lengths[top]):
+                if said is not None:
+                    raise InputError(
+                        f"'{query}' cannot be held at {level}: the work begins at {top}, of which there are several; "
+                        f"choose a coarser --top, or hold it at {top} if those counts may be known"
+                    )
+                dropped.append(f"{query}@{level}")
+                continue
             if where not in levels:
                 raise unknown(f"level to hold '{query}' at", level, levels)
-            if where in found:
-                raise InputError(
-                    f"two queries are to be held at level {where}: {found[where].name} and {query}; name one"
-                )
             try:
-                found[where] = query_of(scenario, query)
+                asked = query_of(scenario, query)
             except InputError:
                 if said is not None:
                     raise
+                dropped.append(f"{query}@{level}")
+                continue
+            if where in found and found[where].name != query:
+                both = f"{found[where].name} and {query}"
+                raise InputError(f"two queries are to be held at level {where}: {both}; cross them, or name one")
+            found[where] = asked
         return found
 
-    counts = {} if settings.bottom_up and settings.hold is None else at(settings.hold, settings.allocation.hold)
-    return Held(counts, at(settings.absence, settings.allocation.absence)).downwards(levels)
+    counts = at(settings.hold, settings.allocation.hold)
+    return Held(counts, at(settings.absence, settings.allocation.absence)).downwards(levels), dropped
 
 
 def _spent(strategy: Strategy) -> dict[str, Any]:
@@ -187,11 +216,12 @@ def _spent(strategy: Strategy) -> dict[str, Any]:
         level = purpose.partition(":")[0]
         by_level[level] = by_level.get(level, Fraction(0)) + rho
     return {
-        "rho": float(spent),
-        "rho_exact": str(spent),
-        "rho_total": str(ledger.total),
+        "rho": str(ledger.total),
+        "rho_spent": str(spent),
+        "rho_spent_decimal": float(spent),
+        "rho_left": str(ledger.left),
         "rho_by_level": {level: str(rho) for level, rho in by_level.items()},
-        "spent": {purpose: str(rho) for purpose, rho in ledger.spent.items()},
+        "ledger": {purpose: str(rho) for purpose, rho in ledger.spent.items()},
         "neighbours": strategy.neighbours,
         "epsilon": epsilon(float(spent), DELTA),
         "delta": DELTA,

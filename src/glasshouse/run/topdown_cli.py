@@ -84,8 +84,8 @@ def topdown(
     held, absent = _at(hold, "--hold"), _at(absence, "--absence")
     parameters = {
         "scenario": scenario, "budget": budget, "rho": str(divided.total), "top": top, "bottom_up": bottom_up,
-        "hold": held, "absence": absent, "neighbours": neighbours or divided.neighbours,
-        "seed": None if secure else seed or 1, "secure": secure,
+        "hold": hold, "absence": absence, "neighbours": neighbours or divided.neighbours,
+        "seed": None if secure else 1 if seed is None else seed, "secure": secure,
     }  # fmt: skip
     inputs = {"records": records} | ({"places": places} if places else {})
     inputs |= {"budget": Path(budget)} if Path(budget).is_file() else {}
@@ -101,12 +101,14 @@ def topdown(
             counts = topdown_file(records, load(scenario), out, settings)
         if places is None and not quiet:
             say("note: only places with records take part; --places FILE names those that have none")
+        if counts["not_held"] and not quiet:
+            say(f"note: the budget would hold {', '.join(counts['not_held'])}, which cannot be here; it gets noise")
         if counts["left_out"] and not quiet:
             say(f"note: not asked, as {scenario} has no words for it: {', '.join(counts['left_out'])}")
         line = (
             f"{counts['written']:,} records in {counts['places']:,} places from the {counts['levels'][0]} down "
-            f"(there were {counts['records']:,}); rho {counts['rho']:.6g}, epsilon {counts['epsilon']:.2f} "
-            f"at delta {counts['delta']:g} ({counts['neighbours']}) -> {out}"
+            f"(there were {counts['records']:,}); rho {counts['rho_spent_decimal']:.6g}, "
+            f"epsilon {counts['epsilon']:.2f} at delta {counts['delta']:g} ({counts['neighbours']}) -> {out}"
         )
         return counts, [line]
 
@@ -116,16 +118,18 @@ def topdown(
     )  # fmt: skip
 
 
-def _at(given: list[str] | None, option: str) -> dict[str, str] | None:
+def _at(given: list[str] | None, option: str) -> tuple[tuple[str, str], ...] | None:
     """What is held where: of `total@county` the query and the level; None if nothing was said."""
     if not given:
         return None
-    found = {}
+    if "none" in given:
+        if len(given) > 1:
+            raise InputError(f"{option} none beside another {option}: nothing, or something; give one or the other")
+        return ()
+    found = []
     for entry in given:
-        if entry == "none":
-            continue
         query, at, level = entry.rpartition("@")
         if not at or not query or not level:
             raise InputError(f"{option} {entry}: expected QUERY@LEVEL, as total@county, or none")
-        found[query] = level
-    return found
+        found.append((query, level))
+    return tuple(found)

@@ -1,0 +1,258 @@
+"""The command that puts every protection through the same attacks: compare."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glasshouse.errors import InputError
+from glasshouse.run.attacking import Out, Overwrite, Workers
+from glasshouse.run.options import Json, Quiet, Verbose, refuse_no_file
+from glasshouse.run.session import in_folder, refuse_nowhere
+
+if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
+    import polars as pl
+
+    from glasshouse.run.comparing import Compared
+    from glasshouse.run.folder import Folder
+
+app = typer.Typer(rich_markup_mode=None)
+
+MEASURES, SUMMARY, FRONT, CHART = "measures.parquet", "summary.parquet", "front.parquet", "risk-utility.svg"
+
+
+@app.command(
+    epilog="Example:  glasshouse compare county --out compared\n\n"
+    "DIR is a folder of synthesize, or several folders of compare, whose results are put side by side. With data of "
+    "your own say --truth and --attacker. A plan is a TOML file with settings; --show-plan prints the built-in one."
+)
+def compare(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(metavar="[DIR]...", help="A county of synthesize, or folders of compare.")
+    ] = None,
+    plan: Annotated[
+        str, typer.Option("--plan", metavar="NAME|FILE", help="Which protections: a plan by name, or a TOML file.")
+    ] = "standard",
+    only: Annotated[
+        list[str] | None, typer.Option("--setting", metavar="NAME", help="Only this setting of the plan; repeatable.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=0, help="How many of the plan's seeds; 0 for all.")] = 0,
+    truth: Annotated[
+        Path | None, typer.Option("--truth", metavar="RECORDS", help="The true records, instead of a county.")
+    ] = None,
+    attacker: Annotated[
+        list[str] | None,
+        typer.Option("--attacker", metavar="[NAME=]FILE", help="A list of names, place, sex and age; repeatable."),
+    ] = None,
+    blocks: Annotated[
+        Path | None, typer.Option("--blocks", metavar="FILE", help="Every place there is, with x and y if known.")
+    ] = None,
+    out: Out = None,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="DIR", help="Keep the files of every run there: they hold records.")
+    ] = None,
+    show_plan: Annotated[bool, typer.Option("--show-plan", help="Print the plan, and stop.")] = False,
+    overwrite: Overwrite = False,
+    workers: Workers = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """The same attacks on every protection, side by side: risk, and what is left of the data's use."""
+    from dataclasses import replace
+
+    from glasshouse.run.compare_plan import plan_path, read_plan
+    from glasshouse.run.manifest import Manifest
+
+    if show_plan:
+        print(plan_path(plan).read_text(encoding="utf-8"), end="")
+        return 0
+    refuse_nowhere(out, as_json=as_json)
+    given = folders or []
+    if given and all((folder / MEASURES).is_file() for folder in given):
+        return _side_by_side(given, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+    chosen = read_plan(plan)
+    if only:
+        chosen = replace(chosen, settings=tuple(chosen.setting(name) for name in only))
+        for one in chosen.settings:
+            if one.match:
+                chosen.setting(one.match)
+    chosen = replace(chosen, seeds=chosen.seeds[: seeds or None])
+    truth, lists, blocks = _data(given, truth, attacker or [], blocks, chosen.attackers)
+    inputs = {"truth": truth, "plan": plan_path(plan)} | {f"attacker {name}": path for name, path in lists}
+    inputs |= {"blocks": blocks} if blocks else {}
+    for path in inputs.values():
+        refuse_no_file(path)
+    parameters = {
+        "plan": chosen.name, "settings": [one.name for one in chosen.settings], "seeds": list(chosen.seeds),
+        "scenario": chosen.scenario, "attackers": [name for name, _ in lists],
+    }  # fmt: skip
+    manifest = Manifest("compare", parameters, inputs)
+
+    def work(folder: Folder) -> dict[str, Any]:
+        from glasshouse.run.comparing import Compared
+
+        job = Compared(chosen, truth, lists, blocks, folder.ledger.folder, keep)
+        return _work(job, folder, workers=workers, overwrite=overwrite, quiet=quiet)
+
+    return in_folder(
+        manifest, work, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet, unit="setting and seed"
+    )
+
+
+def _data(
+    folders: list[Path], truth: Path | None, attackers: list[str], blocks: Path | None, wanted: tuple[str, ...]
+) -> tuple[Path, tuple[tuple[str, Path], ...], Path | None]:
+    """The truth, the lists and the places: those of a county, or as they are given."""
+    from glasshouse.run.linking import listed
+
+    if len(folders) > 1:
+        raise InputError("several folders, and not all of them of compare; expected one county, or results of compare")
+    county = folders[0] if folders else None
+    if county is not None and not (county / "cef.parquet").is_file():
+        raise InputError(
+            f"{county}: no cef.parquet and no {MEASURES} there; expected a folder of synthesize, or of compare"
+        )
+    if county is None and truth is None:
+        raise InputError("nothing to compare on: name a folder of synthesize, or --truth RECORDS and --attacker FILE")
+    lists = tuple(listed(one) for one in attackers)
+    if county is not None:
+        lists = lists or tuple((name, county / f"{name}.parquet") for name in wanted)
+        blocks = blocks or (county / "blocks.parquet" if (county / "blocks.parquet").is_file() else None)
+        truth = truth or county / "cef.parquet"
+    if not lists:
+        raise InputError("--attacker is missing: a list of people's names (person_id), places, sexes and ages")
+    assert truth is not None
+    return truth, lists, blocks
+
+
+def _work(job: Compared, folder: Folder, *, workers: int | None, overwrite: bool, quiet: bool) -> dict[str, Any]:
+    from glasshouse.run.comparing import compare_one, runs
+    from glasshouse.run.executors import Crew
+    from glasshouse.run.progress import progress
+    from glasshouse.run.study import Tally, put_together, run
+
+    every = list(runs(job.plan))
+    with ExitStack() as stack:
+        about = {"command": "compare", "parameters": dict(folder.manifest.parameters)}
+        ledger = stack.enter_context(folder.working(about, overwrite=overwrite))
+        bar = stack.enter_context(progress("compare", shown=not quiet))
+        ledger.tell(units=len(every))
+
+        def watch(tally: Tally) -> None:
+            bar(tally.units / len(every), f"{tally.units} of {len(every)} runs")
+
+        tally = run(job, compare_one, every, ledger, Crew(workers or len(os.sched_getaffinity(0))), watch)
+        from glasshouse.assess.comparison import MEASURES as SCHEMA
+
+        folder.make_room()
+        put_together(ledger, folder.path, {"measures": SCHEMA})
+        refused = {_name(every, code): why for code, why in tally.refused.items()}
+        said, outputs = _conclude(folder.path, job.plan.title)
+        said |= {"refused": refused, "bugs": tally.bugs, "stopped_by_clock": [], "notes": [], "runs": len(every)}
+        folder.write(said, [MEASURES, *outputs], cpu=tally.cpu, complete=tally.complete)
+    if tally.complete:
+        ledger.forget()
+    return said
+
+
+def _name(every: list[Any], code: str) -> str:
+    one = next(run for run in every if run.code == code)
+    return f"'{one.setting.name}', seed {one.seed}"
+
+
+def _conclude(folder: Path, title: str) -> tuple[dict[str, Any], list[str]]:
+    """The summary, the front and the chart from the measures in a folder; what is said of them."""
+    import polars as pl
+
+    from glasshouse.assess.comparison import COST, RISK, front, summarised
+    from glasshouse.files.output import row_writer
+    from glasshouse.report.charts import write
+    from glasshouse.report.comparison import RiskUtility
+
+    summary = summarised(pl.read_parquet(folder / MEASURES))
+    points = front(summary)
+    outputs = [SUMMARY, FRONT]
+    for name, frame in ((SUMMARY, summary), (FRONT, points)):
+        with row_writer(folder / name) as writer:
+            writer.write(frame)
+    if points.height:
+        risk, cost = (
+            "exposed people found (share, higher is worse)",
+            "error of block tables (relative, higher is worse)",
+        )
+        write(RiskUtility(f"{title}: risk against error", points, risk, cost), folder / CHART)
+        outputs.append(CHART)
+    best = points.filter(~pl.col("dominated")).sort("cost")["setting"].to_list()
+    said = {
+        "settings": points.height,
+        "risk": RISK,
+        "cost": COST,
+        "front": best,
+        "lines": lines_of(summary, points, folder),
+    }
+    return said, outputs
+
+
+SHOWN = {
+    "found_exposed": "exposed found", "precision_exposed": "precision", "agreement": "agreement",
+    "certain": "certain", "table_error_block": "block error", "table_error_tract": "tract error",
+}  # fmt: skip
+
+
+def lines_of(summary: pl.DataFrame, points: pl.DataFrame, folder: Path) -> list[str]:
+    """One table for people."""
+    import polars as pl
+
+    names = points["setting"].to_list()
+    beaten = dict(zip(names, points["dominated"].to_list(), strict=True))
+    width = max([len(name) for name in names] + [7])
+    lines = [f"{'setting':{width}}  " + "  ".join(f"{word:>14}" for word in SHOWN.values()) + "  "]
+    for name in names:
+        cells = []
+        for measure in SHOWN:
+            some = summary.filter((pl.col("setting") == name) & (pl.col("measure") == measure))
+            cells.append(f"{some['value'][0]:>14.1%}" if some.height and some["value"][0] is not None else f"{'-':>14}")
+        lines.append(
+            f"{name:{width}}  "
+            + "  ".join(cells)
+            + ("  another is better in both" if beaten[name] else "  on the front")
+        )
+    guess = points["baseline"].mean()
+    if isinstance(guess, float):
+        lines.append(f"guessing finds {guess:.1%} of the exposed; shares are means over seeds (intervals: {SUMMARY})")
+    return [*lines, f"-> {folder}"]
+
+
+def _side_by_side(folders: list[Path], out: Path | None, *, overwrite: bool, as_json: bool, quiet: bool) -> int:
+    """Results of several comparisons together: settings of the same name are the same setting."""
+    import polars as pl
+
+    from glasshouse.assess.comparison import MEASURES as SCHEMA
+    from glasshouse.files.output import row_writer
+    from glasshouse.run.manifest import Manifest
+
+    inputs = {f"compared {number}": folder / MEASURES for number, folder in enumerate(folders, start=1)}
+    manifest = Manifest("compare", {"folders": len(folders)}, inputs)
+
+    def work(folder: Folder) -> dict[str, Any]:
+        frames = [pl.read_parquet(path) for path in inputs.values()]
+        for path, frame in zip(inputs.values(), frames, strict=True):
+            if frame.schema != SCHEMA:
+                raise InputError(f"{path}: other columns than compare writes; was it made by another version?")
+        about = {"command": "compare", "parameters": dict(manifest.parameters)}
+        with folder.working(about, overwrite=overwrite) as ledger:
+            folder.make_room()
+            with row_writer(folder.path / MEASURES) as writer:
+                writer.write(pl.concat(frames))
+            said, outputs = _conclude(folder.path, "Side by side")
+            said |= {"refused": {}, "bugs": 0, "stopped_by_clock": [], "notes": []}
+            folder.write(said, [MEASURES, *outputs], cpu=0.0, complete=True)
+        ledger.forget()
+        return said
+
+    return in_folder(manifest, work, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet, unit="comparison")
