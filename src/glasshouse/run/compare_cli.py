@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, 
 app = typer.Typer(rich_markup_mode=None)
 
 MEASURES, SUMMARY, FRONT, CHART = "measures.parquet", "summary.parquet", "front.parquet", "risk-utility.svg"
+USES_FILE = "uses.parquet"  # every error of every table, and what typical uses make of them
 
 
 @app.command(
@@ -131,7 +132,8 @@ def _data(
 
 
 def _work(job: Compared, folder: Folder, *, workers: int | None, overwrite: bool, quiet: bool) -> dict[str, Any]:
-    from glasshouse.run.comparing import compare_one, runs
+    from glasshouse.assess.comparison import MEASURES as SCHEMA
+    from glasshouse.run.comparing import USES, compare_one, runs
     from glasshouse.run.executors import Crew
     from glasshouse.run.progress import progress
     from glasshouse.run.study import Tally, put_together, run
@@ -147,14 +149,12 @@ def _work(job: Compared, folder: Folder, *, workers: int | None, overwrite: bool
             bar(tally.units / len(every), f"{tally.units} of {len(every)} runs")
 
         tally = run(job, compare_one, every, ledger, Crew(workers or len(os.sched_getaffinity(0))), watch)
-        from glasshouse.assess.comparison import MEASURES as SCHEMA
-
         folder.make_room()
-        put_together(ledger, folder.path, {"measures": SCHEMA})
+        put_together(ledger, folder.path, {"measures": SCHEMA, "uses": USES})
         refused = {_name(every, code): why for code, why in tally.refused.items()}
         said, outputs = _conclude(folder.path, job.plan.title)
         said |= {"refused": refused, "bugs": tally.bugs, "stopped_by_clock": [], "notes": [], "runs": len(every)}
-        folder.write(said, [MEASURES, *outputs], cpu=tally.cpu, complete=tally.complete)
+        folder.write(said, [MEASURES, USES_FILE, *outputs], cpu=tally.cpu, complete=tally.complete)
     if tally.complete:
         ledger.forget()
     return said

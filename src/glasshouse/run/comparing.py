@@ -27,6 +27,7 @@ from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import rate_of
 from glasshouse.run.compare_plan import ComparePlan, Setting, times
 from glasshouse.run.options import BAD_INPUT, DONE, FINDINGS
+from glasshouse.run.usefulness import MEASURES as USE
 from glasshouse.run.usefulness import usefulness
 from glasshouse.scenario import DETAILED, load
 
@@ -35,6 +36,7 @@ NAME = "rebuilt"
 PRIOR = 0.5
 STEPS, NEAR = 12, 0.02  # of looking for a budget with the noise of another setting, and how near is enough
 HIGHER, LOWER = "higher", "lower"
+USES = pl.Schema({"setting": pl.String, "seed": pl.Int64, **USE})
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,15 @@ def compare_one(job: Compared, run: Run) -> tuple[dict[str, pl.DataFrame], dict[
     with _folder(job, run) as folder:
         work = _Work(job, run, folder)
         work.protect()
-        rows = [*work.attack(), *work.judge()]
+        attacked = work.attack()
+        uses, judged = work.judge()
     frame = pl.DataFrame(
-        [(run.setting.name, run.setting.protect, run.seed, *row) for row in rows], schema=MEASURES, orient="row"
+        [(run.setting.name, run.setting.protect, run.seed, *row) for row in [*attacked, *judged]],
+        schema=MEASURES,
+        orient="row",
     )
-    return {"measures": frame}, {"counts": {}, "said": work.said}
+    named = pl.lit(run.setting.name).alias("setting"), pl.lit(run.seed, pl.Int64).alias("seed")
+    return {"measures": frame, "uses": uses.select(*named, pl.all()).cast(USES)}, {"counts": {}}  # type: ignore[arg-type]  # a schema is a mapping
 
 
 @contextmanager
@@ -225,12 +231,12 @@ class _Work:
             ("budget", "rho", float(self.said["rho_spent_decimal"]), None, None, None, HIGHER),
         ]
 
-    def judge(self) -> list[Row]:
-        """How useful the protected data still are."""
+    def judge(self) -> tuple[pl.DataFrame, list[Row]]:
+        """How useful the protected data still are: in full, and in a few numbers."""
         kind: Literal["records", "tables"] = "tables" if self.run.setting.of_tables else "records"
         protected = self.records or self.values  # where numbers are printed, people use those
-        _, headlines = usefulness(self.job.truth, protected, self.scenario, near=self.folder, kind=kind)
-        return [("use", name, value, None, None, None, HIGHER) for name, value in headlines.items()]
+        uses, headlines = usefulness(self.job.truth, protected, self.scenario, near=self.folder, kind=kind)
+        return uses, [("use", name, value, None, None, None, HIGHER) for name, value in headlines.items()]
 
 
 def _certainty(places: Path, place: str) -> list[Row]:
