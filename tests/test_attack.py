@@ -347,8 +347,8 @@ def check_least(case: Case, ladder: Ladder, rng: np.random.Generator, *, sure: b
             assert (low == true).all() and (met == true).all(), where(case, number)
 
 
-LEAST = {"default": 45, "propagation and search": 40, "search": 40, "two engines": 12, "short search and engines": 30,
-         "propagation and highs": 12, "cpsat": 12, "short search": 40}  # fmt: skip
+LEAST = {"default": 20, "propagation and search": 20, "search": 20, "two engines": 8, "short search and engines": 15,
+         "propagation and highs": 8, "cpsat": 8, "short search": 20}  # fmt: skip
 
 
 @pytest.mark.parametrize("sort", [*ALONE, "capped", "joint"])

@@ -10,6 +10,8 @@ from benchmarks.claims_vs_per_claim import claimable, counts_of, ours
 from glasshouse.attack.verify import Verified
 from glasshouse.release import Counts
 
+pytestmark = pytest.mark.slow  # benchmarks' peers: half a minute to set up
+
 # TEN, VACS, HHSIZE, HHT, HHT2, THHSPAN, THHLDRAGE, THHRACE, TP18, TP65
 OWNERS = (1, 0, 4, 1, 1, 1, 3, 1, 1, 0)  # a married couple, 35 to 44, with children
 TENANTS = (3, 0, 2, 5, 12, 1, 2, 1, 0, 0)  # two young men who share a home

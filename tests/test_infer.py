@@ -399,7 +399,7 @@ def test_post_processing_by_hand() -> None:
     assert post_processing(rate, 0.5, others, total).processed.posterior == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.floats(0.05, 0.95), st.floats(1.01, 1.8), st.lists(st.floats(0.1, 1), min_size=1, max_size=3))
 def test_a_plan_spends_just_what_the_limit_allows(prior: float, ratio: float, shares: list[float]) -> None:
     limit = Limit(ratio=ratio)

@@ -94,7 +94,7 @@ def agrees_with_lp(matrix: Matrix, rules: Rules, found: Front, qs: Any, lp: Any 
 # Oracles
 
 
-@settings(max_examples=600)
+@settings(max_examples=200)
 @given(problems(structured=True), shares)
 def test_the_flow_is_the_reduced_program(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem
@@ -105,7 +105,7 @@ def test_the_flow_is_the_reduced_program(problem: tuple[Matrix, Rules], q: float
     agrees_with_lp(matrix, rules, found, [q])
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(problems(), shares)
 def test_so_it_is_with_any_weight_and_any_coverage(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem
@@ -114,7 +114,7 @@ def test_so_it_is_with_any_weight_and_any_coverage(problem: tuple[Matrix, Rules]
     agrees_with_lp(matrix, rules, found, [q])
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(problems(), shares)
 def test_the_reduced_program_is_the_one_printed(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem
@@ -124,7 +124,7 @@ def test_the_reduced_program_is_the_one_printed(problem: tuple[Matrix, Rules], q
     assert close(full_lp(matrix, rules, epsilon).P, reduced_lp(matrix, rules, epsilon).P, end.P)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(problems(), shares)
 def test_bisection_on_slopes_finds_the_same_front(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem

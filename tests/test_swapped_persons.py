@@ -97,7 +97,7 @@ def from_scratch(persons: Persons, rates: Rates, draws: Draws, small: int) -> li
     return block
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(some_file(), some_rates, st.integers(0, 8), st.data())
 def test_without_a_person_is_as_if_all_was_done_again(
     persons: Persons, rates: Rates, small: int, data: st.DataObject

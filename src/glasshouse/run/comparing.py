@@ -104,7 +104,7 @@ def compare_one(job: Compared, run: Run) -> tuple[dict[str, pl.DataFrame], dict[
         orient="row",
     )
     named = pl.lit(run.setting.name).alias("setting"), pl.lit(run.seed, pl.Int64).alias("seed")
-    return {"measures": frame, "uses": uses.select(*named, pl.all()).cast(USES)}, {"counts": {}}  # type: ignore[arg-type]  # a schema is a mapping
+    return {"measures": frame, "uses": uses.select(*named, pl.all()).cast(USES)}, {"counts": {}}
 
 
 @contextmanager

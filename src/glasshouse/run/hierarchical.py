@@ -45,7 +45,7 @@ class Settings:
 
     allocation: Allocation
     top: str = ""  # the level that nothing is above; by default the finest that all records share
-    bottom_up: bool = False  # spend everything at the places, and add up
+    bottom_up: bool = False  # spend at the places what all levels would, and add up
     hold: tuple[tuple[str, str], ...] | None = None  # queries and levels; None: as the budget says
     absence: tuple[tuple[str, str], ...] | None = None
     seed: int = 1
@@ -59,7 +59,13 @@ def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Setting
     """Write records that are protected from the top down; what was spent, and how it went."""
     sorted_ = _sorted(records, scenario, settings)
     levels = _levels(scenario.geography, sorted_.places, settings)
-    strategy = _strategy(scenario, levels, settings)
+    allocation = settings.allocation
+    if settings.bottom_up:  # what the hierarchy would spend, at the places alone
+        allocation = replace(
+            allocation, levels={levels[-1]: sum((allocation.levels[at] for at in levels), Fraction(0))}
+        )
+        levels = levels[-1:]
+    strategy = strategy_of(scenario, allocation, levels, neighbours=settings.neighbours)
     told, not_held = _held(scenario, levels, sorted_.places, settings)
     spent = _spent(strategy)  # before anything is written: a total beyond measure is refused
     work = TopDown(
@@ -132,10 +138,6 @@ def _listed(path: Path, geography: Geography) -> pl.Series:
 def _levels(geography: Geography, places: Sequence[str], settings: Settings) -> tuple[str, ...]:
     """The levels from the top down: of the budget, and prefixes of the codes."""
     known = list(geography.lengths)
-    if settings.bottom_up:
-        if settings.top:
-            raise InputError("--bottom-up and --top: everything is spent at the places; give one or the other")
-        return (geography.place,)
     if settings.top and settings.top not in known:
         raise unknown("--top", settings.top, known)
     shared = [level for level in known if _one(places, geography.lengths[level])]
@@ -150,13 +152,6 @@ def _levels(geography: Geography, places: Sequence[str], settings: Settings) -> 
             f"{', '.join(settings.allocation.levels)}; choose another --top, or give the level a share"
         )
     return tuple(asked)
-
-
-def _strategy(scenario: Scenario, levels: tuple[str, ...], settings: Settings) -> Strategy:
-    allocation = settings.allocation
-    if settings.bottom_up:  # what the whole hierarchy may spend, at the places alone
-        allocation = replace(allocation, levels={scenario.geography.place: Fraction(1)})
-    return strategy_of(scenario, allocation, levels, neighbours=settings.neighbours)
 
 
 def _one(places: Sequence[str], length: int) -> bool:
