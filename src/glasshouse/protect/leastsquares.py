@@ -29,6 +29,7 @@ Ints = NDArray[np.int64]
 
 STEPS = 20_000
 FIRST = 100  # steps before cells that stay at 0 are left aside
+ROUND = 500  # steps before it is looked again which cells those are
 LOOK = 25  # steps between two looks at the gap
 CLOSE = 0.002  # how far the table may be from the best one, in people: the root of all squared differences
 ENOUGH = 1e-10  # the gap, relative to the objective at the start, where cells are not asked for one by one
@@ -49,7 +50,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The table found, and how much better another could be at most (not known for a table without a total)."""
+    """The table found, and how much better another could be at most (infinite where that is not known)."""
 
     x: Floats  # cells x children
     objective: float
@@ -85,15 +86,14 @@ def fit_alone(cells: int, answers: Sequence[Answers], total: float | None, allow
         level = float((slope * x).sum() / max(x.sum(), 1e-300)) if total is not None else 0.0
         some = np.flatnonzero((x[:, 0] > 0) | (may[:, 0] & (slope[:, 0] < level)))
         fewer = [Answers(one.group[some], one.noisy, one.weight) for one in answers]
-        inner = _solve(x[some], whole, may[some], fewer, kind, STEPS - steps)
+        inner = _solve(x[some], whole, may[some], fewer, kind, min(ROUND, STEPS - steps))
         x[some] = inner.x
         steps += max(inner.steps, 1)
         found = _judged(x, whole, may, answers, kind, steps)
-        if found.off <= CLOSE or (np.isinf(found.off) and found.gap <= ENOUGH * before) or len(some) == cells:
+        if found.off <= CLOSE or (np.isinf(found.off) and found.gap <= ENOUGH * before):
             break
-        if kind == _FREE and not np.any(
-            _slope(x, answers)[:, 0][may[:, 0] & (x[:, 0] == 0)] < -1e-9 * max(found.objective, 1)
-        ):
+        stays = np.isinf(found.gap) and inner.steps < ROUND  # it moves no more; does any cell at 0 want to?
+        if stays and not np.any(_slope(x, answers)[may & (x == 0)] < -1e-9 * max(found.objective, 1)):
             break
     return found
 
@@ -119,8 +119,13 @@ def _judged(
     group, noisy, weight, scale = _stacked(x, answers)
     slope, error = np.empty_like(x), np.empty_like(noisy)
     objective = float(_differentiate(x, group, noisy, weight, error, slope))
-    gap = float(_gap(x, held, may, slope, kind)) if kind != _FREE else np.inf
-    return _fitted(x, objective * scale, gap * scale, steps, _single(answers, len(x)))
+    single = _single(answers, len(x))
+    if kind != _FREE:
+        gap = float(_gap(x, held, may, slope, kind))
+    else:  # what is left of the slope where x may follow it, over how steep the objective is at least
+        left = np.where(x > 0, slope, np.minimum(slope, 0))[may]
+        gap = float(left @ left) / (2 * single / scale) if single else np.inf
+    return _fitted(x, objective * scale, gap * scale, steps, single)
 
 
 def _fitted(x: Floats, objective: float, gap: float, steps: int, single: float) -> Fitted:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fractions import Fraction
+from math import exp, log
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +35,7 @@ from glasshouse.scenario import DETAILED, load
 EXPOSED = "nonmodal-unique"  # who is most exposed: unlike their neighbours, and alone with sex and age
 NAME = "rebuilt"
 PRIOR = 0.5
-STEPS, NEAR = 12, 0.02  # of looking for a budget with the noise of another setting, and how near is enough
+STEPS, NEAR, FARTHER = 12, 0.02, 8.0  # of looking for a budget with the noise of another setting; how near is enough
 HIGHER, LOWER = "higher", "lower"
 USES = pl.Schema({"setting": pl.String, "seed": pl.Int64, **USE})
 
@@ -172,16 +173,16 @@ class _Work:
         other = self.job.plan.setting(self.run.setting.match)
         wanted = self._error(self._protected(other, self.folder / "other.parquet", {}))
         total = allocation(str(self.run.setting.options["budget"])).total
-        low, high, factor = 1e-4, 1e6, 1.0
-        rho = times(total, factor)
+        tried: dict[float, float] = {}  # by the logarithm of the factor, that of the error over the one wanted
+        at = 0.0
         for step in range(STEPS):
-            rho = times(total, factor)
-            found = self._error(self._protected(self.run.setting, self.folder / f"try{step}.parquet", {"rho": rho}))
-            if abs(found - wanted) <= NEAR * wanted:
+            out = self.folder / f"try{step}.parquet"
+            found = self._error(self._protected(self.run.setting, out, {"rho": times(total, exp(at))}))
+            tried[at] = log(max(found, 1e-12) / max(wanted, 1e-12))
+            if abs(tried[at]) <= NEAR:
                 break
-            low, high = (factor, high) if found > wanted else (low, factor)
-            factor = float((low * high) ** 0.5)
-        return rho
+            at = _next(tried)
+        return times(total, exp(min(tried, key=lambda one: abs(tried[one]))))
 
     def _error(self, records: Path) -> float:
         _, headlines = usefulness(self.job.truth, records, self.scenario, near=self.folder, kind="records")
@@ -237,6 +238,19 @@ class _Work:
         protected = self.records or self.values  # where numbers are printed, people use those
         uses, headlines = usefulness(self.job.truth, protected, self.scenario, near=self.folder, kind=kind)
         return uses, [("use", name, value, None, None, None, HIGHER) for name, value in headlines.items()]
+
+
+def _next(tried: dict[float, float]) -> float:
+    """Where to look for an error of the size wanted: between the two nearest tries that enclose it, or farther out."""
+    above = [one for one, error in tried.items() if error > 0]  # too little rho
+    below = [one for one, error in tried.items() if error <= 0]
+    if not below:
+        return max(above) + log(FARTHER)
+    if not above:
+        return min(below) - log(FARTHER)
+    low, high = max(above), min(below)
+    share = tried[low] / (tried[low] - tried[high])
+    return low + (high - low) * min(max(share, 0.1), 0.9)
 
 
 def _certainty(places: Path, place: str) -> list[Row]:
