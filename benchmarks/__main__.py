@@ -18,6 +18,7 @@ from benchmarks import (
     nation,
     posterior_vs_gibbs,
     tabulate_vs_groupby,
+    topdown_by_size,
 )
 
 RESULTS = Path(__file__).parent / "results" / "latest.json"
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "posterior-vs-gibbs": posterior_vs_gibbs.run,
     "share-without-solver": core.share_without_solver,
     "tabulate-vs-groupby": tabulate_vs_groupby.run,
+    "topdown-by-size": topdown_by_size.run,
     "tract-vs-record-binary": core.tract_ratio,
 }
 

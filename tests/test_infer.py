@@ -589,7 +589,7 @@ def test_the_contract_of_the_command_line(capsys: pytest.CaptureFixture[str]) ->
         (["posterior", "--level", "0.1:1", "--level", "0.1:2:3:4"], "the last level has no level above it"),
         (["risk", "--rho", "0.1", "--attack", "burglary"], "unknown attack 'burglary'"),
         (["postprocess", "--rho", "0.1", "--others", "0", "--total", "3"], "number of other groups is 0"),
-        (["plan", "--allocation", "mine"], "unknown allocation 'mine'"),
+        (["plan", "--allocation", "mine"], "unknown budget 'mine'"),
         (["figures", "--out", "x", "--only", "13"], "unknown figure '13'"),
         (["decide", "--rho", "0.1", "--neighbours", "none"], "unknown neighbour relation 'none'"),
     ],

@@ -211,7 +211,7 @@ def test_a_production_budget_spends_all_of_itself(name: str) -> None:
     [
         (
             lambda: allocation("pl94-2030"),
-            "unknown allocation 'pl94-2030'; known: dhc-persons-2020, dhc-units-2020, paper-2020",
+            "unknown budget 'pl94-2030'; known: dhc-persons-2020, dhc-units-2020, paper-2020",
         ),
         (lambda: fraction("a lot", "rho"), "rho is 'a lot'; expected a decimal or a fraction"),
         (lambda: fraction("1/0", "rho"), "expected a decimal or a fraction"),

@@ -216,7 +216,7 @@ def test_clear_errors(tables: Path, tmp_path: Path) -> None:
         ([*noise], "expected --rho, or --budget"),
         ([*noise, "--rho", "0"], "--rho is 0; expected more than 0"),
         ([*noise, "--rho", "much"], "--rho is 'much'; expected a decimal or a fraction"),
-        ([*noise, "--budget", "pl94-2030"], "unknown allocation 'pl94-2030'; known: .*pl94-2020"),
+        ([*noise, "--budget", "pl94-2030"], "unknown budget 'pl94-2030'; known: .*pl94-2020"),
         ([*noise, "--budget", "dhc-persons-2020"], "level 'tract' is in the tables and has no share"),
         ([*noise, "--rho", "1", "--neighbours", "next-door"], "unknown neighbour relation 'next-door'"),
         ([*noise, "--rho", "1", "--postprocess", "hope"], "unknown --postprocess 'hope'; known: clip, none, simple"),

@@ -16,16 +16,20 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     population  a synthetic county          County: places, people, homes, lists, subsidised housing; presets are data
     program     which histograms fit        compile_tables, places_alone, one, farthest, ranges, settled, conflict
     mechanism   noise and its price         DiscreteGaussian, sum_of, epsilon, Ledger, allocation
-    attack      what can be learnt          reconstruct, vary: tables to records; verify, reasons, withholding, absence:
-                                            tables to what must be true; reidentify, counterfactual: records to people;
-                                            infer: noisy counts to beliefs
-    protect     what could be done          swap; persons: who lives where after it, and without one of them; relocate:
-                                            the front of privacy and utility
+    attack      what can be learnt          reconstruct, near, vary: tables to records; verify, reasons,
+                                            withholding, absence: tables to what must be true;
+                                            reidentify, counterfactual: records to people; infer: noisy counts to
+                                            beliefs
+    protect     what could be done          swap, nearby; persons: who lives where after it, and without one of them;
+                                            relocate: the front of privacy and utility; topdown: noise at every level
+                                            (measurements, leastsquares, controlled); noise, perturb: of tables
     assess      how bad, how good           rates, variability, likeness, baselines, reidentification, paper_tables,
-                                            claims, priors, leaks, frontier
-    report      say it                      charts, tables, variability, reidentification, claims, leaks, frontier
+                                            claims, priors, leaks, frontier, utility, comparison
+    report      say it                      charts, tables, variability, reidentification, claims, leaks, frontier,
+                                            comparison
     run         do it at scale              study, ledger, executors; attacking; tabulating, checking, rebuilding,
-                                            varying, verifying, linking, reidentifying, leaving, trading, cli
+                                            varying, verifying, linking, reidentifying, leaving, trading, swapping,
+                                            hierarchical, noising, perturbing, usefulness, comparing, cli
 
 Heavy modules are imported when they are used: `from glasshouse.scenario import load`.
 """

@@ -17,7 +17,7 @@ MEASURES = pl.Schema(
         "value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "baseline": pl.Float64, "worse": pl.String,
     }
 )  # fmt: skip
-RISK, COST = "found_exposed", "table_error_block"  # what the chart and the front go by, unless said otherwise
+RISK, COST = "found_exposed", "table_error_"  # what the front goes by: the cost is that of the finest level
 CONFIDENCE = 0.95
 
 
@@ -25,7 +25,8 @@ def summarised(measures: pl.DataFrame) -> pl.DataFrame:
     """Of every setting and measure the mean over seeds, with an interval; settings and measures stay in order."""
     rows = []
     keys = ["setting", "protect", "kind", "measure", "worse"]
-    for group, part in measures.group_by(keys, maintain_order=True):
+    once = measures.unique([*keys, "seed"], keep="first", maintain_order=True)  # a seed tells what it tells once
+    for group, part in once.group_by(keys, maintain_order=True):
         values = part["value"].drop_nulls()
         mean = values.mean()
         low, high = part["low"][0], part["high"][0]
@@ -34,7 +35,7 @@ def summarised(measures: pl.DataFrame) -> pl.DataFrame:
             assert isinstance(mean, float) and isinstance(spread, float)
             half = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * spread / math.sqrt(len(values))
             low, high = mean - half, mean + half
-            if bool(values.is_between(0, 1).all()) and part["low"].drop_nulls().is_between(0, 1).all():
+            if group[keys.index("kind")] == "risk":  # all measures of risk are shares
                 low, high = max(low, 0.0), min(high, 1.0)
         rows.append((*group, len(values), mean, low, high, part["baseline"].mean()))
     columns = {
@@ -44,17 +45,23 @@ def summarised(measures: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def front(summary: pl.DataFrame, risk: str = RISK, cost: str = COST) -> pl.DataFrame:
+def cost_of(summary: pl.DataFrame) -> str:
+    """The measure that stands for what a protection costs: the error of tables at the finest level there is."""
+    return next((name for name in summary["measure"] if name.startswith(COST)), COST)
+
+
+def front(summary: pl.DataFrame, risk: str = RISK, cost: str = "") -> pl.DataFrame:
     """Settings with their risk and cost; `dominated`: another has no more of either, and less of one.
 
     Settings of which one of the two is not known are left out.
     """
+    cost = cost or cost_of(summary)
     sides = []
     for name, measure in (("risk", risk), ("cost", cost)):
         some = summary.filter(pl.col("measure") == measure)
         columns = ["value", "low", "high", "baseline"] if name == "risk" else ["value", "low", "high"]
         sides.append(some.select("setting", "protect", *(pl.col(c).alias(f"{name}_{c}") for c in columns)))
-    joined = sides[0].join(sides[1].drop("protect"), on="setting", how="inner", maintain_order="left")
+    joined = sides[0].join(sides[1], on=["setting", "protect"], how="inner", maintain_order="left")
     joined = joined.rename({"risk_value": "risk", "cost_value": "cost", "risk_baseline": "baseline"})
     joined = joined.filter(pl.col("risk").is_not_null() & pl.col("cost").is_not_null())
     points = list(zip(joined["risk"].to_list(), joined["cost"].to_list(), strict=True))

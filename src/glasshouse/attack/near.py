@@ -35,6 +35,7 @@ class Near:
     floor: NDArray[np.int64]
     proof: tuple[Proof, ...]
     rung: NDArray[np.int8]  # of places that fit
+    clock: bool  # the wall clock stopped some: another run may know more
 
 
 def come_near(published: Published, unit: Unit, rng: np.random.Generator, measure: str, ladder: Ladder) -> Near:
@@ -51,7 +52,7 @@ def come_near(published: Published, unit: Unit, rng: np.random.Generator, measur
     entries = np.flatnonzero(np.where(fits[problem.place], answers.x, 0))
     places, cells, times = [problem.place[entries]], [problem.cell[entries]], [answers.x[entries]]
     error, floor = np.zeros(len(fits), np.int64), np.zeros(len(fits), np.int64)
-    proof = [answers.proof[program] for program in problem.program]
+    proof, clock = [answers.proof[program] for program in problem.program], bool(answers.clock.any())
     columns = [counts.column[variable] for variable in compiled.own.variables]
     for number in np.flatnonzero(~fits):
         noisy = counts.lower[number, columns]
@@ -59,6 +60,7 @@ def come_near(published: Published, unit: Unit, rng: np.random.Generator, measur
             compiled, noisy, np.ones(len(noisy), np.int64), power=POWER[measure], ladder=ladder, thorough=False
         )
         error[number], floor[number], proof[number] = found.error, found.floor, found.proof
+        clock |= found.clock
         if found.outcome in (Outcome.OPTIMAL, Outcome.FEASIBLE) and found.error < UNLIMITED:
             some = np.flatnonzero(found.x)
             places.append(np.full(len(some), number, np.int32))
@@ -68,6 +70,6 @@ def come_near(published: Published, unit: Unit, rng: np.random.Generator, measur
     place, codes = np.repeat(place, count), drawn(compiled, np.repeat(cell, count), rng)
     order = np.lexsort((*codes.T[::-1], place))
     return Near(
-        place[order].astype(np.int32), np.ascontiguousarray(codes[order]), fits, error, floor, tuple(proof),
-        answers.rung[problem.program],
+        place[order].astype(np.int32), np.ascontiguousarray(codes[order]), error == 0, error, floor, tuple(proof),
+        answers.rung[problem.program], clock,
     )  # fmt: skip

@@ -21,6 +21,10 @@ from glasshouse.mechanism.gaussian import check_rho
 
 def fraction(text: str, what: str) -> Fraction:
     """Read an exact number: a decimal or a fraction."""
+    if not isinstance(text, str):
+        raise InputError(
+            f'{what} is {text!r} without quotes; expected a text, as "0.1" or "165/4099": it is read exactly'
+        )
     try:
         number = Fraction(text.strip())
         float(number)  # too large for a double is too large for a budget
@@ -177,7 +181,7 @@ def allocation(name: str) -> Allocation:
     elif name.endswith(".toml"):
         raise InputError(f"{name}: there is no such file")
     else:
-        raise unknown("allocation", name, known_allocations())
+        raise unknown("budget", name, known_allocations())
     try:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
         levels = {level: fraction(share, f"the share of {level}") for level, share in said["levels"].items()}

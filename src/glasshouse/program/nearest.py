@@ -41,6 +41,7 @@ class Nearest:
     error: int
     floor: int
     proof: Proof
+    clock: bool = False  # the wall clock had a say: another run may know more
 
 
 def nearest(
@@ -222,14 +223,15 @@ def _limits(members: sparse.csr_matrix, noisy: Count, soft: Array, squared: list
 def _answer(solution: Solution, compiled: Compiled, counts: Count, error: int) -> Nearest:
     floor = error if solution.proof != Proof.UNDECIDED else max(solution.floor or 0, 0)
     outcome = Outcome.OPTIMAL if solution.proof != Proof.UNDECIDED else Outcome.FEASIBLE
-    return Nearest(outcome, counts, _fitted(compiled, counts), error, floor, solution.proof)
+    clock = solution.clock and solution.proof == Proof.UNDECIDED
+    return Nearest(outcome, counts, _fitted(compiled, counts), error, floor, solution.proof, clock)
 
 
 def _unanswered(compiled: Compiled, solution: Solution) -> Nearest:
     nothing = np.zeros(len(compiled.cells), np.int64)
     outcome = solution.outcome if solution.outcome == Outcome.INFEASIBLE else Outcome.STOPPED
     floor = max(solution.floor or 0, 0)
-    return Nearest(outcome, nothing, _fitted(compiled, nothing), UNLIMITED, floor, solution.proof)
+    return Nearest(outcome, nothing, _fitted(compiled, nothing), UNLIMITED, floor, solution.proof, solution.clock)
 
 
 def _fitted(compiled: Compiled, counts: Count) -> Count:

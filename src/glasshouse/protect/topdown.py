@@ -67,7 +67,9 @@ class Held:
         for level in levels[1:]:
             if level in counts and level in absence:
                 raise InputError(
-                    f"at level {level} both counts and absence are to be held; below the top one or the other can be"
+                    f"at level {level} both counts and absence are to be held ({counts[level].name}, "
+                    f"{absence[level].name}), asked for or by the budget; below the top one or the other can be: "
+                    "--hold none, or --absence none"
                 )
         return Held(counts, absence)
 

@@ -12,6 +12,7 @@ NAMES = {
     "": "nothing", "swap": "swapping", "topdown": "TopDown", "relocate": "relocation", "noise": "noise on tables",
     "round": "rounding", "suppress": "suppression", "cellkey": "cell key",
 }  # fmt: skip
+MARKS = (0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # of the axis of errors
 SHAPES = ("cross", "circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-left", "triangle-right")
 
 
@@ -30,7 +31,11 @@ class RiskUtility:
             beaten=pl.when("dominated").then(pl.lit("another is better in both")).otherwise(pl.lit("on the front")),
         )  # fmt: skip
         present = [name for name in NAMES.values() if name in set(data["kind"])]
-        x = {"field": "cost", "type": "quantitative", "title": self.cost, "axis": {"format": ".0%"}}
+        x = {
+            "field": "cost", "type": "quantitative", "title": self.cost,
+            "axis": {"format": ".0%", "values": list(MARKS)},
+            "scale": {"type": "sqrt"},  # most that is useful has small errors
+        }  # fmt: skip
         y = {"field": "risk", "type": "quantitative", "title": self.risk, "axis": {"format": ".0%"}}
         colour = {
             "field": "kind", "type": "nominal", "title": "protection",
@@ -66,18 +71,12 @@ class RiskUtility:
                 "encoding": {"x": x, "y": y, "text": {"field": "words"}},
             },
         ]  # fmt: skip
-        baseline = data["baseline"].mean()
-        if baseline is not None:
-            at = {"values": [{"at": baseline, "words": "guessing"}]}
-            place = {"y": {"field": "at", "type": "quantitative"}}
-            layers += [
-                {"data": at, "mark": {"type": "rule", "strokeDash": [4, 4], "color": "#666666"}, "encoding": place},
-                {
-                    "data": at, "mark": {"type": "text", "align": "right", "x": "width", "dy": -5, "fontSize": 9},
-                    "encoding": {**place, "text": {"field": "words"}},
-                },
-            ]  # fmt: skip
-        subtitle = "hollow: another setting is better in both; lines: 95% over seeds"
+        guesses = {"values": data.filter(pl.col("baseline").is_not_null()).to_dicts()}
+        tick = {"type": "tick", "orient": "horizontal", "size": 14, "thickness": 1.5, "color": "#888888"}
+        layers.insert(0, {"data": guesses, "mark": tick, "encoding": {"x": x, "y": {**y, "field": "baseline"}}})
+        subtitle = (
+            "hollow: another is better in both; lines: 95% over seeds; grey ticks: guessing from the same release"
+        )
         return {
             "title": {"text": self.title, "subtitle": subtitle}, "width": 560, "height": 380, "layer": layers,
             "resolve": {"legend": {"color": "shared", "shape": "shared"}},

@@ -159,7 +159,7 @@ def vary(
 
 @app.command(epilog="Example:  glasshouse status rebuilt")
 def status(
-    folder: Annotated[Path, typer.Argument(help="The --out folder of reconstruct or vary.")],
+    folder: Annotated[Path, typer.Argument(help="The --out folder of a command that works unit by unit.")],
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -199,13 +199,17 @@ class _Reconstruct:
         places = geography.told({geography.place: counts["places"], geography.unit: tally.units - len(tally.refused)})
         said = {"records": counts["records"], "places": counts["places"], "recounted": counts["fits"]}
         if "nearest" in given.options:
-            said["error"] = counts["error"]
+            said["error"], said["without_records"] = counts["error"], counts["without"]
             line = (
                 f"{counts['records']:,} records in {places}; they fit every number of {counts['fits']:,}, and "
                 f"elsewhere come nearest ({given.options['nearest']} error {counts['error']:,} in all; nothing is "
                 "certain there)"
             )
-            return said, [f"{line} -> {folder.path}"], []
+            without = counts["without"]
+            more = f"; {geography.told({geography.place: without})} left without records, within the limits" * bool(
+                without
+            )
+            return said, [f"{line}{more} -> {folder.path}"], []
         found = f"{counts['records']:,} records in {places}; counted again, they give every"
         if not tally.refused:
             return said, [f"{found} published number -> {folder.path}"], []

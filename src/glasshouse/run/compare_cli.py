@@ -11,7 +11,7 @@ import typer
 
 from glasshouse.errors import InputError
 from glasshouse.run.attacking import Out, Overwrite, Workers
-from glasshouse.run.options import Json, Quiet, Verbose, refuse_no_file
+from glasshouse.run.options import Json, Quiet, Verbose, inputs_of, refuse_no_file
 from glasshouse.run.session import in_folder, refuse_nowhere
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
@@ -68,6 +68,7 @@ def compare(
 
     from glasshouse.run.compare_plan import plan_path, read_plan
     from glasshouse.run.manifest import Manifest
+    from glasshouse.scenario import load
 
     if show_plan:
         print(plan_path(plan).read_text(encoding="utf-8"), end="")
@@ -76,20 +77,22 @@ def compare(
     given = folders or []
     if given and all((folder / MEASURES).is_file() for folder in given):
         return _side_by_side(given, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
-    chosen = read_plan(plan)
-    if only:
-        chosen = replace(chosen, settings=tuple(chosen.setting(name) for name in only))
-        for one in chosen.settings:
-            if one.match:
-                chosen.setting(one.match)
+    chosen = replace(read_plan(plan), chosen=tuple(only or ()))
+    if seeds > len(chosen.seeds):
+        raise InputError(f"--seeds {seeds}: the plan has {len(chosen.seeds)}; add to its seeds = [...]")
     chosen = replace(chosen, seeds=chosen.seeds[: seeds or None])
+    load(chosen.scenario)  # refused here, before any work
     truth, lists, blocks = _data(given, truth, attacker or [], blocks, chosen.attackers)
     inputs = {"truth": truth, "plan": plan_path(plan)} | {f"attacker {name}": path for name, path in lists}
     inputs |= {"blocks": blocks} if blocks else {}
+    inputs |= {f"{one.name}: {key}": path for one in chosen.settings for key, path in one.files.items()}
+    scenarios = {str(one.options["scenario"]) for one in chosen.settings if "scenario" in one.options}
+    for name in sorted({chosen.scenario, *scenarios}):
+        inputs |= {f"{name}: {role}": path for role, path in inputs_of({}, name, []).items()}
     for path in inputs.values():
         refuse_no_file(path)
     parameters = {
-        "plan": chosen.name, "settings": [one.name for one in chosen.settings], "seeds": list(chosen.seeds),
+        "plan": chosen.name, "settings": [one.name for one in chosen.asked], "seeds": list(chosen.seeds),
         "scenario": chosen.scenario, "attackers": [name for name, _ in lists],
     }  # fmt: skip
     manifest = Manifest("compare", parameters, inputs)
@@ -153,7 +156,13 @@ def _work(job: Compared, folder: Folder, *, workers: int | None, overwrite: bool
         put_together(ledger, folder.path, {"measures": SCHEMA, "uses": USES})
         refused = {_name(every, code): why for code, why in tally.refused.items()}
         said, outputs = _conclude(folder.path, job.plan.title)
-        said |= {"refused": refused, "bugs": tally.bugs, "stopped_by_clock": [], "notes": [], "runs": len(every)}
+        said |= {"refused": refused, "bugs": tally.bugs, "stopped_by_clock": [], "runs": len(every)}
+        said["truth"] = folder.manifest.hashes["truth"]
+        said["notes"] += [
+            f"note: '{one.name}' publishes some tables only; its error is over those, not comparable with others"
+            for one in job.plan.asked
+            if "tables" in one.options
+        ]
         folder.write(said, [MEASURES, USES_FILE, *outputs], cpu=tally.cpu, complete=tally.complete)
     if tally.complete:
         ledger.forget()
@@ -169,7 +178,7 @@ def _conclude(folder: Path, title: str) -> tuple[dict[str, Any], list[str]]:
     """The summary, the front and the chart from the measures in a folder; what is said of them."""
     import polars as pl
 
-    from glasshouse.assess.comparison import COST, RISK, front, summarised
+    from glasshouse.assess.comparison import COST, RISK, cost_of, front, summarised
     from glasshouse.files.output import row_writer
     from glasshouse.report.charts import write
     from glasshouse.report.comparison import RiskUtility
@@ -181,21 +190,37 @@ def _conclude(folder: Path, title: str) -> tuple[dict[str, Any], list[str]]:
         with row_writer(folder / name) as writer:
             writer.write(frame)
     if points.height:
-        risk, cost = (
-            "exposed people found (share, higher is worse)",
-            "error of block tables (relative, higher is worse)",
-        )
+        level = cost_of(summary).removeprefix(COST).replace("_", " ")
+        risk = "exposed people found (share, higher is worse)"
+        cost = f"error of {level} tables (relative, higher is worse)"
         write(RiskUtility(f"{title}: risk against error", points, risk, cost), folder / CHART)
         outputs.append(CHART)
     best = points.filter(~pl.col("dominated")).sort("cost")["setting"].to_list()
     said = {
         "settings": points.height,
         "risk": RISK,
-        "cost": COST,
+        "cost": cost_of(summary),
         "front": best,
         "lines": lines_of(summary, points, folder),
+        "notes": _notes(summary),
     }
     return said, outputs
+
+
+def _notes(summary: pl.DataFrame) -> list[str]:
+    """What must be known of runs that did not go as they should."""
+    import polars as pl
+
+    from glasshouse.run.comparing import LEFT_OUT, NEAR, UNMATCHED
+
+    notes = []
+    for name, value in summary.filter(pl.col("measure") == LEFT_OUT).select("setting", "value").iter_rows():
+        if value:
+            notes.append(f"warning: '{name}': {value:g} units a run were left out, or stopped by the clock")
+    for name, value in summary.filter(pl.col("measure") == UNMATCHED).select("setting", "value").iter_rows():
+        if value > NEAR:
+            notes.append(f"warning: '{name}': no budget with the noise asked for was found; it is {value:.0%} off")
+    return notes
 
 
 SHOWN = {
@@ -222,9 +247,12 @@ def lines_of(summary: pl.DataFrame, points: pl.DataFrame, folder: Path) -> list[
             + "  ".join(cells)
             + ("  another is better in both" if beaten[name] else "  on the front")
         )
-    guess = points["baseline"].mean()
-    if isinstance(guess, float):
-        lines.append(f"guessing finds {guess:.1%} of the exposed; shares are means over seeds (intervals: {SUMMARY})")
+    low, high = points["baseline"].min(), points["baseline"].max()
+    if isinstance(low, float) and isinstance(high, float):
+        guess = f"{low:.1%}" if low == high else f"{low:.1%} to {high:.1%}"
+        lines.append(
+            f"guessing from the same release finds {guess} of the exposed; means over seeds (intervals: {SUMMARY})"
+        )
     return [*lines, f"-> {folder}"]
 
 
@@ -234,6 +262,7 @@ def _side_by_side(folders: list[Path], out: Path | None, *, overwrite: bool, as_
 
     from glasshouse.assess.comparison import MEASURES as SCHEMA
     from glasshouse.files.output import row_writer
+    from glasshouse.run.folder import read_manifest
     from glasshouse.run.manifest import Manifest
 
     inputs = {f"compared {number}": folder / MEASURES for number, folder in enumerate(folders, start=1)}
@@ -244,15 +273,31 @@ def _side_by_side(folders: list[Path], out: Path | None, *, overwrite: bool, as_
         for path, frame in zip(inputs.values(), frames, strict=True):
             if frame.schema != SCHEMA:
                 raise InputError(f"{path}: other columns than compare writes; was it made by another version?")
+        truths = {str((read_manifest(one) or {}).get("counts", {}).get("truth")) for one in folders}
+        if len(truths) > 1:
+            raise InputError("the comparisons were made with other records; side by side stands what has one truth")
+        _refuse_clash(pl.concat(frames))
         about = {"command": "compare", "parameters": dict(manifest.parameters)}
         with folder.working(about, overwrite=overwrite) as ledger:
             folder.make_room()
             with row_writer(folder.path / MEASURES) as writer:
-                writer.write(pl.concat(frames))
+                writer.write(pl.concat(frames).unique(maintain_order=True))
             said, outputs = _conclude(folder.path, "Side by side")
-            said |= {"refused": {}, "bugs": 0, "stopped_by_clock": [], "notes": []}
+            said |= {"refused": {}, "bugs": 0, "stopped_by_clock": [], "truth": truths.pop()}
             folder.write(said, [MEASURES, *outputs], cpu=0.0, complete=True)
         ledger.forget()
         return said
 
     return in_folder(manifest, work, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet, unit="comparison")
+
+
+def _refuse_clash(measures: pl.DataFrame) -> None:
+    """One setting with one seed has one answer, wherever it was made; what is there twice counts once."""
+    import polars as pl
+
+    once = measures.unique(maintain_order=True)
+    twice = once.filter(pl.struct("setting", "seed", "kind", "measure").is_duplicated())
+    kinds = once.select("setting", "protect").unique().filter(pl.col("setting").is_duplicated())
+    for frame, what in ((kinds, "is the name of two protections"), (twice, "has other results with the same seed")):
+        if frame.height:
+            raise InputError(f"setting '{frame['setting'][0]}' {what} in these comparisons; give one another name")

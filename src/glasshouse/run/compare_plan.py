@@ -18,7 +18,7 @@ NOTHING = ""
 BLOCKS = "{blocks}"
 _KEYS = {"title": str, "scenario": str, "seeds": list, "attackers": list, "setting": list}
 _OWN = ("name", "protect", "match")
-_FIXED = ("out", "seed", "overwrite", "json", "quiet", "verbose", "values", "measurements", "log", "secure")
+_FIXED = ("help", "out", "seed", "overwrite", "json", "quiet", "verbose", "values", "measurements", "log", "secure")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,12 @@ class Setting:
     def of_tables(self) -> bool:
         """Are tables changed, or the records behind them?"""
         return self.protect in TABLES
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """Options that name a file: what the result depends on besides the plan."""
+        texts = {key: value for key, value in self.options.items() if isinstance(value, str)}
+        return {key: Path(value) for key, value in texts.items() if Path(value).is_file()}
 
     def arguments(self, blocks: Path | None, changed: Mapping[str, Any] | None = None) -> list[str]:
         """The options as they stand on a command line."""
@@ -60,6 +66,12 @@ class ComparePlan:
     seeds: tuple[int, ...]
     attackers: tuple[str, ...]
     settings: tuple[Setting, ...]
+    chosen: tuple[str, ...] = ()  # of the settings, by name; none: all of them
+
+    @property
+    def asked(self) -> tuple[Setting, ...]:
+        """The settings that are run."""
+        return tuple(self.setting(name) for name in dict.fromkeys(self.chosen)) or self.settings
 
     def setting(self, name: str) -> Setting:
         for one in self.settings:
@@ -91,6 +103,8 @@ def read_plan(name: str) -> ComparePlan:
         said = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path.name}: not valid TOML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name}: not UTF-8 at byte {error.start}; expected a text file in UTF-8") from None
     for key, value in said.items():
         if key not in _KEYS:
             raise InputError(f"{path.name}: {unknown('key', key, _KEYS)}")
@@ -100,8 +114,10 @@ def read_plan(name: str) -> ComparePlan:
     if missing:
         raise InputError(f"{path.name}: '{missing[0]}' is missing; expected scenario and [[setting]]")
     seeds = said.get("seeds", [1])
-    if not seeds or any(type(seed) is not int for seed in seeds) or len(set(seeds)) < len(seeds):
-        raise InputError(f"{path.name}: seeds is {seeds}; expected different whole numbers, as [1, 2, 3]")
+    if not seeds or any(type(seed) is not int or seed < 0 for seed in seeds) or len(set(seeds)) < len(seeds):
+        raise InputError(f"{path.name}: seeds is {seeds}; expected different whole numbers from 0, as [1, 2, 3]")
+    if not said["setting"]:
+        raise InputError(f"{path.name}: no setting; expected at least one [[setting]]")
     settings = tuple(_setting(path, entry) for entry in said["setting"])
     plan = ComparePlan(
         path.stem, str(said.get("title", path.stem)), said["scenario"], tuple(seeds),
@@ -112,12 +128,17 @@ def read_plan(name: str) -> ComparePlan:
         if names.count(one.name) > 1:
             raise InputError(f"{path.name}: two settings are called '{one.name}'; expected different names")
         if one.match:
+            where = f"{path.name}, setting '{one.name}'"
+            if one.match not in names:
+                raise InputError(f"{where}: match: {unknown('setting', one.match, names)}")
             other = plan.setting(one.match)
-            if one.protect != "topdown" or other.match or other.of_tables:
+            if one.protect != "topdown" or other.match or other.protect not in RECORDS:
                 raise InputError(
-                    f"{path.name}, setting '{one.name}': match is for topdown, and names a setting of records that "
-                    "has none itself"
+                    f"{where}: match is for topdown, and names a setting with a protection of records "
+                    f"({', '.join(RECORDS)}) that has none itself"
                 )
+            if "budget" not in one.options or "rho" in one.options:
+                raise InputError(f"{where}: with match, name the budget that is made larger or smaller, and no rho")
     return plan
 
 

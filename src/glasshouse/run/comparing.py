@@ -30,13 +30,14 @@ from glasshouse.run.compare_plan import ComparePlan, Setting, times
 from glasshouse.run.options import BAD_INPUT, DONE, FINDINGS
 from glasshouse.run.usefulness import MEASURES as USE
 from glasshouse.run.usefulness import usefulness
-from glasshouse.scenario import DETAILED, load
+from glasshouse.scenario import load
 
 EXPOSED = "nonmodal-unique"  # who is most exposed: unlike their neighbours, and alone with sex and age
 NAME = "rebuilt"
 PRIOR = 0.5
 STEPS, NEAR, FARTHER = 12, 0.02, 8.0  # of looking for a budget with the noise of another setting; how near is enough
 HIGHER, LOWER = "higher", "lower"
+LEFT_OUT, UNMATCHED = "units_left_out", "noise_unmatched"
 USES = pl.Schema({"setting": pl.String, "seed": pl.Int64, **USE})
 
 
@@ -71,7 +72,7 @@ class Run:
 
 def runs(plan: ComparePlan) -> Iterator[Run]:
     """Every setting with every seed."""
-    for number, setting in enumerate(plan.settings):
+    for number, setting in enumerate(plan.asked):
         for seed in plan.seeds:
             yield Run(number, setting, seed)
 
@@ -133,9 +134,14 @@ class _Work:
         self.tables = folder / "tables.parquet"  # what is published
         self.values = self.tables  # what is printed, where that is not what is certain
         self.said: dict[str, Any] = {}
+        self.unmatched: float | None = None  # how far the noise is from that of another setting, if it should have it
+        self.left_out = 0  # units that some step refused, or the clock stopped
 
     def _do(self, *arguments: str | Path) -> dict[str, Any]:
-        return command(arguments, f"setting '{self.run.setting.name}', seed {self.run.seed}")
+        said = command(arguments, f"setting '{self.run.setting.name}', seed {self.run.seed}")
+        self.left_out += len(said.get("refused", ())) + len(said.get("stopped_by_clock", ()))
+        self.left_out += int(said.get("without_records", 0))
+        return said
 
     def protect(self) -> None:
         """Protect the records, and tabulate; or tabulate, and protect the tables."""
@@ -144,11 +150,13 @@ class _Work:
             exact = self.folder / "exact.parquet"
             self._tabulate(truth, exact)
             more: list[str | Path] = []
-            if setting.protect != "noise":
+            if setting.protect in ("round", "cellkey"):
                 self.values = self.folder / "values.parquet"
                 more = ["--values", self.values]
+            if setting.protect != "suppress":  # which leaves nothing to chance
+                more += ["--seed", str(self.run.seed)]
             self.said = self._do(
-                "protect", setting.protect, exact, "--scenario", self.job.plan.scenario, "--seed", str(self.run.seed),
+                "protect", setting.protect, exact, "--scenario", self.job.plan.scenario,
                 *setting.arguments(self.job.blocks), *more, "--out", self.tables,
             )  # fmt: skip
             return
@@ -182,7 +190,9 @@ class _Work:
             if abs(tried[at]) <= NEAR:
                 break
             at = _next(tried)
-        return times(total, exp(min(tried, key=lambda one: abs(tried[one]))))
+        best = min(tried, key=lambda one: abs(tried[one]))
+        self.unmatched = abs(tried[best])
+        return times(total, exp(best))
 
     def _error(self, records: Path) -> float:
         _, headlines = usefulness(self.job.truth, records, self.scenario, near=self.folder, kind="records")
@@ -217,15 +227,10 @@ class _Work:
         return [*rows, *_links(self.folder / "linked", self.job.attackers), *self._infer()]
 
     def _infer(self) -> list[Row]:
-        """What an adversary who knows everyone else believes of one person who is alone in every cell, on average."""
+        """What an adversary who knows everyone else believes of one person, on average: all answers change by them."""
         if self.run.setting.protect not in ("topdown", "noise") or "ledger" not in self.said:
             return []
-        spent: dict[str, str] = self.said["ledger"]
-        rules = str(self.said["neighbours"])
-        if self.run.setting.protect == "topdown":
-            rhos = [Fraction(rho) for purpose, rho in spent.items() if purpose.endswith(f": {DETAILED}")]
-        else:
-            rhos = [Fraction(rho) for rho in spent.values()]
+        rules, rhos = str(self.said["neighbours"]), [Fraction(rho) for rho in self.said["ledger"].values()]
         belief = marginal([rate_of(float(rho), rules) for rho in rhos], PRIOR).posterior
         return [
             ("risk", "infer_alone", belief, None, None, PRIOR, HIGHER),
@@ -237,7 +242,11 @@ class _Work:
         kind: Literal["records", "tables"] = "tables" if self.run.setting.of_tables else "records"
         protected = self.records or self.values  # where numbers are printed, people use those
         uses, headlines = usefulness(self.job.truth, protected, self.scenario, near=self.folder, kind=kind)
-        return uses, [("use", name, value, None, None, None, HIGHER) for name, value in headlines.items()]
+        rows: list[Row] = [("use", name, value, None, None, None, HIGHER) for name, value in headlines.items()]
+        rows.append(("run", LEFT_OUT, float(self.left_out), None, None, None, HIGHER))
+        if self.unmatched is not None:
+            rows.append(("run", UNMATCHED, self.unmatched, None, None, None, HIGHER))
+        return uses, rows
 
 
 def _next(tried: dict[float, float]) -> float:

@@ -185,12 +185,13 @@ def _held(
                 dropped.append(f"{query}@{level}")
                 continue
             if where not in levels:
-                raise unknown(f"level to hold '{query}' at", level, levels)
+                raise unknown(f"level of '{query}@{level}'", level, (*coarser, *levels))
             try:
                 asked = query_of(scenario, query)
             except InputError:
                 if said is not None:
-                    raise
+                    known = ("total", "detailed", *scenario.measure, *scenario.schema.by_name)
+                    raise unknown(f"query of '{query}@{level}'", query, known) from None
                 dropped.append(f"{query}@{level}")
                 continue
             if where in found and found[where].name != query:

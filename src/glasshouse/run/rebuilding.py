@@ -15,6 +15,7 @@ from glasshouse.files.records import record_frame
 from glasshouse.geography import Geography
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import Rung
+from glasshouse.records import UNLIMITED
 from glasshouse.run.study import Item, Job
 from glasshouse.scenario import Scenario
 
@@ -47,12 +48,16 @@ def rebuild(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
         again, _ = recounted(job.published, item.unit, rebuilt.place, rebuilt.codes)
         if not np.array_equal(again, rebuilt.fits):
             raise GlasshouseBug(f"records rebuilt for {item.code} do not count up to its numbers where they should")
-        error = pl.Series("error", rebuilt.error), pl.Series("error_floor", rebuilt.floor)
+        known = rebuilt.error < UNLIMITED  # elsewhere nothing was found within the limits
+        far = pl.Series("error", rebuilt.error)
+        error = far.set(pl.Series(~known), None), pl.Series("error_floor", rebuilt.floor)
+        clock = rebuilt.clock
         proof = [str(one) for one in rebuilt.proof]
     else:
         rebuilt = start_of(job, item)
         again, none = rebuilt.recounted, np.zeros(len(counts.places), np.int64)
         error = pl.Series("error", none), pl.Series("error_floor", none)
+        clock = False
         proof = [str(Proof.EXACT)] * len(none)
     population = np.bincount(rebuilt.place, minlength=len(counts.places)).astype(np.int64)
     method = METHOD.gather(rebuilt.rung.astype(np.int64))
@@ -72,7 +77,9 @@ def rebuild(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
             "populated": int((population > 0).sum()),
             "fits": int(again.sum()),
             "error": int(error[0].sum()),
-        }
+            "without": error[0].null_count(),
+        },
+        "clock": clock,
     }
     return {"records": records, "places": pl.DataFrame(columns)}, notes
 

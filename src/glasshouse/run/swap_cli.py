@@ -70,6 +70,8 @@ def swap(
             quarters=quarters, log=log,
         )  # fmt: skip
         notes = _notes(counts, rate)
+        if quarters == "synthesize" and not counts["group_quarters_persons"]:
+            notes.append("warning: nobody is known to live in group quarters, so nothing was drawn anew")
         if not (as_json or quiet):
             say(*notes)
         line = (
@@ -100,7 +102,12 @@ def _notes(counts: dict[str, Any], rate: float) -> list[str]:
             f"note: {counts['unmatched']:,} chosen households found no partner: nobody alike elsewhere is free"
         )
     if counts["moved"] + 2 < rate * counts["households"]:
-        notes.append(f"note: the share that moved, {counts['share']:.2%}, is below --rate {rate:g}: no pairs are left")
+        fixed = f" ({counts['imputed_households']:,} are entirely imputed, and stay)" * bool(
+            counts["imputed_households"]
+        )
+        notes.append(
+            f"note: the share that moved, {counts['share']:.2%}, is below --rate {rate:g}: no pairs are left{fixed}"
+        )
     return notes
 
 

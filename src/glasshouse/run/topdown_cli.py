@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,8 @@ from glasshouse.errors import InputError
 from glasshouse.run.options import Json, Quiet, ScenarioName, Verbose, inputs_of, say
 from glasshouse.run.protecting import OutFile, Overwrite, RecordsFile, from_file_to_file, protect_app
 
+SIMULATED = "noise from the seeded simulator: for studies, not for a release (see --secure)"
+FAR_OFF = 0.05  # more or fewer records than there were, by this share, is said
 SECURE_NOTE = "noise from a secure source (OpenDP): not repeatable, and slow (about 50,000 numbers a second)"
 
 
@@ -99,14 +102,11 @@ def topdown(
                 neighbours or None, watch,
             )  # fmt: skip
             counts = topdown_file(records, load(scenario), out, settings)
-        if places is None and not quiet:
-            say("note: only places with records take part; --places FILE names those that have none")
-        if counts["not_held"] and not quiet:
-            say(f"note: the budget would hold {', '.join(counts['not_held'])}, which cannot be here; it gets noise")
-        if counts["left_out"] and not quiet:
-            say(f"note: not asked, as {scenario} has no words for it: {', '.join(counts['left_out'])}")
+        if not quiet:
+            say(*([] if secure else [f"note: {SIMULATED}"]), *_notes(counts, places, scenario))
+        how = "at the blocks alone" if bottom_up else f"from the {counts['levels'][0]} down"
         line = (
-            f"{counts['written']:,} records in {counts['places']:,} places from the {counts['levels'][0]} down "
+            f"{counts['written']:,} records in {counts['places']:,} places, {how} "
             f"(there were {counts['records']:,}); rho {counts['rho_spent_decimal']:.6g}, "
             f"epsilon {counts['epsilon']:.2f} at delta {counts['delta']:g} ({counts['neighbours']}) -> {out}"
         )
@@ -116,6 +116,36 @@ def topdown(
         "protect topdown", parameters, inputs_of(inputs, scenario, []), out, work,
         overwrite=overwrite, as_json=as_json, quiet=quiet,
     )  # fmt: skip
+
+
+def _notes(counts: dict[str, Any], places: Path | None, scenario: str) -> list[str]:
+    """What people must know of the records besides their number."""
+    notes = []
+    if float(Fraction(counts["rho_left"])) > 0:
+        left = float(Fraction(counts["rho_left"]))
+        notes.append(
+            f"note: rho {left:.6g} of {float(Fraction(counts['rho'])):.6g} is left unspent: the budget has it for "
+            "levels or queries that are not here"
+        )
+    exact = [f"{query}@{level}" for level, query in counts["held"].items()]
+    if exact:
+        notes.append(f"note: without noise, and in no account: the counts of {', '.join(exact)}")
+    if counts["absence"]:
+        known = next(reversed(counts["absence"].items()))
+        notes.append(f"note: without noise, and in no account: which groups of {known[1]} are empty at each {known[0]}")
+    if counts["not_held"]:
+        notes.append(f"note: the budget would hold {', '.join(counts['not_held'])}, which cannot be here; it does not")
+    if counts["left_out"]:
+        notes.append(f"note: not asked, as {scenario} has no words for it: {', '.join(counts['left_out'])}")
+    if places is None:
+        notes.append("note: only places with records take part; --places FILE names those that have none")
+    more = counts["written"] / counts["records"] - 1
+    if abs(more) > FAR_OFF:
+        notes.append(
+            f"warning: {more:+.0%} records: with much noise and no total held, counts that cannot be negative come out "
+            "too large"
+        )
+    return notes
 
 
 def _at(given: list[str] | None, option: str) -> tuple[tuple[str, str], ...] | None:
