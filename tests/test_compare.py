@@ -537,6 +537,7 @@ def test_again_it_is_up_to_date_and_another_plan_is_refused(
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_two_workers_say_the_same_as_one(compared: tuple[Path, Path, Ended], words: list[Any], tmp_path: Path) -> None:
     out = tmp_path / "out"
     good(tool(*words, "--setting", "noise", "--workers", 2, "--out", out, "--quiet"))
@@ -647,6 +648,7 @@ def test_a_setting_asked_for_twice_is_done_once(words: list[Any], tmp_path: Path
     assert ended.code == 2 or ended.json["runs"] == 1
 
 
+@pytest.mark.slow
 def test_suppression_can_be_compared(folder: Path, tmp_path: Path) -> None:
     more = '[[setting]]\nname = "hidden"\nprotect = "suppress"\nbelow = 3\n'
     (tmp_path / "plan.toml").write_text(plan_text(folder, more, "[1]"), encoding="utf-8")

@@ -280,6 +280,7 @@ def test_several_spellings_of_a_code(tmp_path: Path) -> None:
     assert written.row(0) == ("001", "G", 0, 1)
 
 
+@pytest.mark.slow
 def test_households_of_a_synthetic_county(tmp_path: Path) -> None:
     """The commands from the county to its tables: nothing that is published contradicts itself."""
     run = CliRunner()

@@ -218,6 +218,7 @@ def test_a_plan_holds_for_every_smaller_rho() -> None:
     assert largest_rho(Limit(posterior=0.55), 0.5, shares=(1, 1e-9)) > 0.2
 
 
+@pytest.mark.slow
 def test_little_rho_is_refused_and_not_a_crash() -> None:
     for make in (
         lambda: correct_decision(TwoLevels(1e-6, 1e-6, 27), true2=10),

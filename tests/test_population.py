@@ -664,6 +664,7 @@ def test_the_swapped_file_publishes_the_same_totals(make: Make, tmp_path: Path) 
     assert by_tract == sum(inside.values()) == 20_000
 
 
+@pytest.mark.slow
 def test_its_tables_can_be_attacked(make: Make, tmp_path: Path) -> None:
     files = make(333, 4, "national")
     tables = tmp_path / "tables.parquet"

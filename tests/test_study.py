@@ -315,8 +315,12 @@ def test_the_columns_of_a_reconstruction(rebuilt: Path) -> None:
     assert records["block"].is_sorted()
     places = rows(rebuilt, "places")
     assert places.schema == pl.Schema(
-        {"block": pl.String, "tract": pl.String, "population": pl.Int64, "method": pl.String, "recounted": pl.Boolean}
-    )
+        {
+            "block": pl.String, "tract": pl.String, "population": pl.Int64, "method": pl.String,
+            "recounted": pl.Boolean, "error": pl.Int64, "error_floor": pl.Int64, "proof": pl.String,
+        }
+    )  # fmt: skip
+    assert (places["error"] == 0).all() and (places["error_floor"] == 0).all() and set(places["proof"]) == {"exact"}
     assert places.height == 72 and places["block"].is_sorted() and places["recounted"].all()
     counted = records.group_by("block").agg(pl.len().cast(pl.Int64).alias("population")).sort("block")
     assert places.select("block", "population").equals(counted)
@@ -1166,6 +1170,7 @@ def test_a_run_from_status_to_ctrl_c_to_its_end(
     assert good(tool("status", out)).out.startswith(f"reconstruct: done, {UNITS} units; ")
 
 
+@pytest.mark.slow
 def test_a_run_at_work_cannot_be_overwritten(long_tables: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with started(*command_line("reconstruct", long_tables, out)) as process:

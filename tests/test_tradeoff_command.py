@@ -174,6 +174,7 @@ def test_records_are_moved_and_nothing_else_changes(people: Path, tmp_path: Path
     assert (tmp_path / "other.parquet").read_bytes() != out.read_bytes()
 
 
+@pytest.mark.slow
 def test_moved_records_go_straight_into_tables_and_attacks(people: Path, tmp_path: Path) -> None:
     out, tables = tmp_path / "moved.csv", tmp_path / "tables.parquet"
     good(tool("protect", "relocate", people, "--by", "white,hispanic", "--q", 0.5, "--out", out, "--quiet"))

@@ -567,6 +567,7 @@ def lower_median(numbers: Iterable[int]) -> int:
     return ordered[(len(ordered) - 1) // 2]
 
 
+@pytest.mark.slow
 def test_blocks_are_picked_by_size(county: County, asked: Callable[..., Run]) -> None:
     lived_in = {block: size for block, size in county.sizes.items() if size}
     states = {block[:2] for block in lived_in}
@@ -654,6 +655,7 @@ def test_what_a_withheld_table_hides(county: County, asked: Callable[..., Run]) 
     assert len(set(leaks.certain) - set(without.certain)) == lost[worst]
 
 
+@pytest.mark.slow
 def test_what_an_added_table_gives_away(county: County, asked: Callable[..., Run]) -> None:
     chosen = ["--blocks", county.blocks(5)[0]]
     leaks = asked(*chosen, "--tables", FEW, "--leaks", "family")
