@@ -396,3 +396,20 @@ def test_a_list_of_places_that_are_numbers_is_refused(people: Path, small: Path,
     blocks = pl.read_parquet(people.with_name("blocks.parquet")).select(pl.col("block").cast(pl.Int64))
     blocks.write_parquet(listed)
     refused(topdown(people, out, "--budget", small, "--places", listed), "list.parquet", out)
+
+
+@pytest.mark.slow
+def test_real_tracts_err_as_much_as_the_real_system_made_them(data: Path, tmp_path: Path) -> None:
+    """Golden: the same 14 tracts after the Bureau's own 2020 system. Nothing is fitted, only budgets are the same."""
+    from glasshouse.run.usefulness import usefulness
+    from glasshouse.scenario import load
+
+    truth, people, out = data / "sf1_tracts" / "records.csv.gz", tmp_path / "people.parquet", tmp_path / "out.parquet"
+    pl.read_csv(truth, schema_overrides={"block": pl.String}).with_columns(gq=pl.lit(0)).write_parquet(people)
+    said = good(tool("protect", "topdown", people, "--top", "tract", "--out", out, "--json")).json
+    assert said["not_held"] == ["total@state"] and said["absence"]["block"] == "hhgq"
+    sf1 = load("sf1-person")
+    theirs = usefulness(truth, data / "sf1_tracts" / "records_dp.csv.gz", sf1, near=tmp_path, kind="records").headlines
+    ours = usefulness(truth, out, sf1, near=tmp_path, kind="records").headlines
+    for measure in ("population_error_block", "table_error_block", "table_error_block_group", "table_error_tract"):
+        assert theirs[measure] / 1.5 < ours[measure] < theirs[measure] * 1.5, measure
