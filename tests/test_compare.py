@@ -718,3 +718,13 @@ def test_the_other_protections(folder: Path, tmp_path: Path) -> None:
 def test_the_standard_plan_on_a_few_blocks(folder: Path, tmp_path: Path) -> None:
     said = good(tool("compare", folder / "county", "--seeds", 1, "--out", tmp_path / "out", "--json")).json
     assert said["refused"] == {} and said["settings"] == len(read_plan("standard").settings)
+
+
+def test_multiples_of_the_budget_are_what_their_names_say() -> None:
+    from fractions import Fraction
+
+    from glasshouse.mechanism.account import allocation
+
+    total, plan = allocation("persons-2020").total, read_plan("standard")
+    for factor in (10, 100):
+        assert Fraction(plan.setting(f"TopDown, 2020 x {factor}").options["rho"]) == factor * total

@@ -260,7 +260,6 @@ def test_secure_noise_takes_no_seed(people: Path, small: Path, tmp_path: Path) -
         (["--hold", "age@block"], "unknown query of 'age@block' 'age'"),
         (["--hold", "total@block", "--hold", "hhgq@block"], "two queries are to be held at level block"),
         (["--hold", "hispanic@tract", "--hold", "votingage@block"], "neither divides the other"),
-        (["--hold", "total@block", "--absence", "hhgq@block"], "both counts and absence"),
         (["--absence", "gqq@block"], "unknown query of 'gqq@block' 'gqq'"),
         (["--top", "state"], "no share for level state"),
         (["--top", "block_group"], "no share for level block_group"),
@@ -396,6 +395,24 @@ def test_a_list_of_places_that_are_numbers_is_refused(people: Path, small: Path,
     blocks = pl.read_parquet(people.with_name("blocks.parquet")).select(pl.col("block").cast(pl.Int64))
     blocks.write_parquet(listed)
     refused(topdown(people, out, "--budget", small, "--places", listed), "list.parquet", out)
+
+
+def test_a_nation_of_two_states_is_one_hierarchy(people: Path, tmp_path: Path) -> None:
+    """The budget's coarsest level, which no code spells, is everything; what is held at the states is exact there."""
+    one = pl.read_parquet(people)
+    two = one.filter(pl.col("age") > 30).with_columns(block="98" + pl.col("block").str.tail(13))
+    both, out = tmp_path / "both.parquet", tmp_path / "out.parquet"
+    pl.concat([one, two]).write_parquet(both)
+    said = good(topdown(both, out, "--budget", "pl94-2020", "--json")).json
+    assert said["levels"] == ["nation", "state", "county", "tract", "block_group", "block"] and not said["not_held"]
+    assert said["held"] == {"nation": "total", "state": "total"} and said["rho_left"] == "0"
+    states = dict(pl.read_parquet(out)["block"].str.head(2).value_counts().rows())
+    assert states == {"99": one.height, "98": two.height}
+    apart = good(topdown(both, out, "--budget", "pl94-2020", "--top", "state", "--json", "--overwrite")).json
+    assert apart["levels"][0] == "state" and Fraction(apart["rho_left"]) > 0
+    assert apart["held"] == {"state": "total"}
+    same = good(topdown(people, tmp_path / "one.parquet", "--budget", "pl94-2020", "--top", "nation", "--json")).json
+    assert same["levels"][0] == "nation"
 
 
 @pytest.mark.slow

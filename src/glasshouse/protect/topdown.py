@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,13 +65,6 @@ class Held:
                 )
             if empty:
                 absence[level] = next(iter(empty.values()))
-        for level in levels[1:]:
-            if level in counts and level in absence:
-                raise InputError(
-                    f"at level {level} both counts and absence are to be held ({counts[level].name}, "
-                    f"{absence[level].name}), asked for or by the budget; below the top one or the other can be: "
-                    "--hold none, or --absence none"
-                )
         return Held(counts, absence)
 
 
@@ -197,7 +191,7 @@ class TopDown:
         x = round_children(fitted.x, counts, self._chain(level, cells), rng, _slack(fitted))
         if exact is not None:
             wanted = np.column_stack([exact.counted(truth) for truth in truths])
-            self.quality.moved += _trade(x, fitted.x, exact.group[cells], wanted)
+            self.quality.moved += _trade(x, fitted.x, exact.group[cells], wanted, allowed)
         if (x < 0).any() or not np.array_equal(x.sum(axis=1), counts) or (x[~allowed] > 0).any():
             raise GlasshouseBug("children do not add up to their parent")
         return x
@@ -253,8 +247,11 @@ def _make_exact(x: Ints, wish: Floats, group: Ints, wanted: Ints) -> int:
     return changed
 
 
-def _trade(x: Ints, wish: Floats, group: Ints, wanted: Ints) -> int:
-    """Move people between children, cell by cell, until every child has the counts that are held; how many moved."""
+def _trade(x: Ints, wish: Floats, group: Ints, wanted: Ints, allowed: Flags) -> int:
+    """Move people between children, cell by cell, until every child has the counts that are held; how many moved.
+
+    Where nobody of one child may be in another, somebody goes to a third whose own move on, and so forth.
+    """
     moved = 0
     for number in np.unique(group):
         rows = np.flatnonzero(group == number)
@@ -263,12 +260,37 @@ def _trade(x: Ints, wish: Floats, group: Ints, wanted: Ints) -> int:
             raise GlasshouseBug("counts that are held differ between a place and its parts")
         while over.any():
             giver, taker = int(np.argmax(over)), int(np.argmin(over))
-            gain = (x[rows, giver] - wish[rows, giver]) - (x[rows, taker] - wish[rows, taker])
-            gain[x[rows, giver] == 0] = -np.inf
-            best = rows[int(np.argmax(gain))]
-            x[best, giver] -= 1
-            x[best, taker] += 1
+            for source, target in _way(x[rows], allowed[rows], giver, taker):
+                gain = (x[rows, source] - wish[rows, source]) - (x[rows, target] - wish[rows, target])
+                gain[(x[rows, source] == 0) | ~allowed[rows, target]] = -np.inf
+                best = rows[int(np.argmax(gain))]
+                x[best, source] -= 1
+                x[best, target] += 1
+                moved += 1
             over[giver] -= 1
             over[taker] += 1
-            moved += 1
     return moved
+
+
+def _way(x: Ints, allowed: Flags, giver: int, taker: int) -> list[tuple[int, int]]:
+    """The fewest moves from child to child by which one has a person less and another one more."""
+    if np.any((x[:, giver] > 0) & allowed[:, taker]):
+        return [(giver, taker)]
+    before, wave = {giver: giver}, [giver]
+    while wave and taker not in before:
+        following = []
+        for child in wave:
+            for other in np.flatnonzero(allowed[x[:, child] > 0].any(axis=0)).tolist():
+                if other not in before:
+                    before[other] = child
+                    following.append(other)
+        wave = following
+    if taker not in before:
+        raise InputError(
+            "with this noise, counts and absence cannot both be held: there is nowhere for some to go; hold one of "
+            "them, or spend more rho"
+        )
+    way = [taker]
+    while way[-1] != giver:
+        way.append(before[way[-1]])
+    return [(source, target) for target, source in pairwise(way)]

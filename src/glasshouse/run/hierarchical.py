@@ -58,19 +58,19 @@ class Settings:
 def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Settings) -> dict[str, Any]:
     """Write records that are protected from the top down; what was spent, and how it went."""
     sorted_ = _sorted(records, scenario, settings)
-    levels = _levels(scenario.geography, sorted_.places, settings)
-    allocation = settings.allocation
+    allocation, lengths = settings.allocation, _lengths(scenario.geography, settings.allocation)
+    levels = _levels(lengths, sorted_.places, settings)
     if settings.bottom_up:  # what the hierarchy would spend, at the places alone
         allocation = replace(
             allocation, levels={levels[-1]: sum((allocation.levels[at] for at in levels), Fraction(0))}
         )
         levels = levels[-1:]
     strategy = strategy_of(scenario, allocation, levels, neighbours=settings.neighbours)
-    told, not_held = _held(scenario, levels, sorted_.places, settings)
+    told, not_held = _held(scenario, levels, lengths, sorted_.places, settings)
     spent = _spent(strategy)  # before anything is written: a total beyond measure is refused
     work = TopDown(
         strategy,
-        {level: scenario.geography.lengths[level] for level in levels},
+        {level: lengths[level] for level in levels},
         possible_cells(scenario.schema),
         told,
         lambda code: chance(settings.seed, code, "topdown"),
@@ -135,18 +135,27 @@ def _listed(path: Path, geography: Geography) -> pl.Series:
     return pl.concat(found).unique().sort()
 
 
-def _levels(geography: Geography, places: Sequence[str], settings: Settings) -> tuple[str, ...]:
+def _lengths(geography: Geography, allocation: Allocation) -> dict[str, int]:
+    """How much of a code tells each level, from the top down.
+
+    A budget's coarsest level that codes do not spell, such as the nation, is all that there is.
+    """
+    coarsest = list(allocation.levels)[-1]
+    return {**({} if coarsest in geography.lengths else {coarsest: 0}), **geography.lengths}
+
+
+def _levels(lengths: Mapping[str, int], places: Sequence[str], settings: Settings) -> tuple[str, ...]:
     """The levels from the top down: of the budget, and prefixes of the codes."""
-    known = list(geography.lengths)
+    known = list(lengths)
     if settings.top and settings.top not in known:
         raise unknown("--top", settings.top, known)
-    shared = [level for level in known if _one(places, geography.lengths[level])]
+    shared = [level for level in known if _one(places, lengths[level])]
     usual = [level for level in shared if level in settings.allocation.levels] or shared
     top = settings.top or (usual[-1] if usual else known[0])
     below = known[known.index(top) :]
     asked = [level for level in below if level in settings.allocation.levels]
-    if top not in asked or geography.place not in asked:
-        missing = top if top not in asked else geography.place
+    if top not in asked or known[-1] not in asked:
+        missing = top if top not in asked else known[-1]
         raise InputError(
             f"the budget '{settings.allocation.name}' has no share for level {missing}; it has "
             f"{', '.join(settings.allocation.levels)}; choose another --top, or give the level a share"
@@ -160,15 +169,19 @@ def _one(places: Sequence[str], length: int) -> bool:
 
 
 def _held(
-    scenario: Scenario, levels: tuple[str, ...], places: Sequence[str], settings: Settings
+    scenario: Scenario,
+    levels: tuple[str, ...],
+    lengths: Mapping[str, int],
+    places: Sequence[str],
+    settings: Settings,
 ) -> tuple[Held, list[str]]:
     """What is held, and what the budget would hold but cannot be.
 
     A level above the top stands at the top if that is one place. If it is several, their counts are no count of that
     level, and holding them would give them away.
     """
-    lengths, top = scenario.geography.lengths, levels[0]
-    coarser = [level for level in settings.allocation.levels if level not in lengths or lengths[level] < lengths[top]]
+    top = levels[0]
+    coarser = [level for level in settings.allocation.levels if lengths.get(level, lengths[top]) < lengths[top]]
     dropped: list[str] = []
 
     def at(said: tuple[tuple[str, str], ...] | None, default: Mapping[str, str]) -> dict[str, Query]:
