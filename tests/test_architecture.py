@@ -20,6 +20,7 @@ ORDER: list[set[str]] = [
     {"release"},
     {"tabulate", "identities", "wording"},
     {"scenario_parser"},
+    {"occupancy"},
     {"scenario"},
     {"files"},
     {"population"},

@@ -211,7 +211,7 @@ def test_a_production_budget_spends_all_of_itself(name: str) -> None:
     [
         (
             lambda: allocation("pl94-2030"),
-            "unknown budget 'pl94-2030'; known: dhc-persons-2020, dhc-units-2020, paper-2020",
+            "unknown budget 'pl94-2030'; known: dhc-persons-2020, dhc-units-2020, occupancy-2020",
         ),
         (lambda: fraction("a lot", "rho"), "rho is 'a lot'; expected a decimal or a fraction"),
         (lambda: fraction("1/0", "rho"), "expected a decimal or a fraction"),
@@ -254,7 +254,8 @@ def test_a_budget_of_ones_own_that_does_not_add_up_is_refused(tmp_path: Path, te
 
 
 def test_budgets_are_listed() -> None:
-    everything = ("dhc-persons-2020", "dhc-units-2020", "paper-2020", "persons-2020", "pl94-2020", "pl94-2020-pr")
+    census = ("dhc-persons-2020", "dhc-units-2020", "persons-2020", "pl94-2020", "pl94-2020-pr")
+    everything = tuple(sorted((*census, "occupancy-2020", "paper-2020")))
     assert known_allocations() == everything
     for name in everything:
         assert sum(allocation(name).levels.values()) == 1

@@ -15,17 +15,14 @@ from hypothesis import strategies as st
 from glasshouse.errors import InputError
 from glasshouse.mechanism.account import Allocation, allocation
 from glasshouse.mechanism.sampler import simulate
+from glasshouse.protect.afterwards import Afterwards, invariant, publish, scale_to
 from glasshouse.protect.noise import (
-    Afterwards,
     add_noise,
     cells_adding_up,
-    invariant,
     lines_of_one_record,
     measured_lines,
     plan_by,
     plan_evenly,
-    publish,
-    scale_to,
 )
 from glasshouse.records import Count
 from glasshouse.release import Counts

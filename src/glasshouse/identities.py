@@ -11,7 +11,7 @@ compared with the sums of the finer ones in the same way. What needs more than o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -203,11 +203,24 @@ def find_identities(schema: Schema, level: str, sources: Sequence[Source]) -> Id
                 found.add(column[at, line.variable], EQUAL, np.array([column[at, part] for part in parts]))
     counted = np.array([index for index, (_, line) in enumerate(lines) if line.predicate is not None])
     boxes = _Boxes(schema, [line.predicate for _, line in lines if line.predicate is not None])
+    for total, same in _same_answers(sources, column):
+        found.add(total, EQUAL, np.array([same]))
     for family in _families(schema, sources):
         members = np.searchsorted(counted, sorted(column[term] for term in family.terms))
         for target, relation, chosen in boxes.relations(members, disjoint=family.disjoint):
             found.add(int(counted[target]), relation, counted[chosen])
     return found.assemble(level, terms)
+
+
+def _same_answers(sources: Sequence[Source], column: Mapping[Term, int]) -> Iterator[tuple[int, int]]:
+    """Lines that add up the same number of the same records: each with the first such line."""
+    first: dict[tuple[Predicate, ...], int] = {}
+    for at, table, present in sources:
+        for line in table.lines:
+            if line.answers and line.variable in present:
+                total = first.setdefault(line.answers, column[at, line.variable])
+                if total != column[at, line.variable]:
+                    yield total, column[at, line.variable]
 
 
 class _Collected:
@@ -250,7 +263,11 @@ class _Family:
 
 def _families(schema: Schema, sources: Sequence[Source]) -> Iterator[_Family]:
     """The leaves of each table, and of iterations that together make up another table's universe."""
-    whole = [(at, table) for at, table, present in sources if all(line.variable in present for line in table.leaves)]
+    whole = [
+        (at, table)
+        for at, table, present in sources
+        if not table.sums and all(line.variable in present for line in table.leaves)
+    ]
     for at, table in whole:
         yield _Family(tuple((at, line.variable) for line in table.leaves), not table.tally)
     alike: dict[tuple[str, tuple[str, ...]], list[Table]] = {}

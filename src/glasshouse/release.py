@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import numpy as np
 
 from glasshouse.errors import GlasshouseBug, InputError, unknown
 from glasshouse.records import UNLIMITED, Count, Interval
@@ -15,7 +17,9 @@ from glasshouse.schema import EVERYONE, Group, Predicate, Recode, Schema
 class Line:
     """One published number of a table: a cell, or a subtotal of the lines named in `parts`.
 
-    `predicate` says which records it counts; the subtotal of a tally counts answers instead and has none.
+    `predicate` says which records it counts; the subtotal of a tally counts answers instead and has none, and so does a
+    line that adds up a number of the records: each of its `answers` is given by the records that have at least so
+    many, so a household of 5 persons gives five. `counted` says what a line counts, whichever it is.
     An *of which* line counts some records of line `within`, and the rest of them is not published: it is a cell, but
     no part of anything.
     """
@@ -26,6 +30,7 @@ class Line:
     predicate: Predicate | None
     parts: tuple[int, ...] = ()
     within: int | None = None
+    answers: tuple[Predicate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,10 @@ class OfWhich:
 
 @dataclass(frozen=True)
 class Table:
-    """A published table: its lines in official order, of which `cells` are the ones an attack uses."""
+    """A published table: its lines in official order, of which `cells` are the ones an attack uses.
+
+    A `tally` counts answers, not records; so does a table that adds up what it `sums`, a number of the records.
+    """
 
     name: str
     level: str
@@ -49,6 +57,8 @@ class Table:
     lines: tuple[Line, ...]
     cells: frozenset[int]
     doubt: str = ""  # why the office may count something slightly different
+    sums: str = ""  # the number of the records that the table adds up, if it does
+    bottom_up: str = ""  # the table whose noisy numbers its total is made from, when noise is added
 
     def line(self, number: int) -> Line:
         return self.lines[number - 1]
@@ -80,6 +90,20 @@ class Table:
     def variables(self) -> tuple[str, ...]:
         """The official names of the cells, in the order of the lines."""
         return tuple(line.variable for line in self.lines if line.number in self.cells)
+
+
+def counted(table: Table, line: Line) -> list[Predicate]:
+    """The descriptions that a line counts, once for each: its own, its answers, or all those of its leaves."""
+    if line.predicate is not None:
+        return [line.predicate]
+    if line.answers:
+        return list(line.answers)
+    return [leaf.predicate for leaf in table.leaves_of(line) if leaf.predicate is not None]
+
+
+def attributes_counted(table: Table) -> frozenset[str]:
+    """The attributes that the lines of a table look at."""
+    return frozenset(name for line in table.lines for some in counted(table, line) for name in some.by_attribute)
 
 
 def build_table(
@@ -143,14 +167,53 @@ def build_table(
     return Table(name, level, title, universe, tuple(recode.name for recode in by), tally, tuple(lines), cells, doubt)
 
 
+def build_sums(
+    schema: Schema,
+    *,
+    name: str,
+    level: str,
+    title: str,
+    sums: str,
+    variable: Callable[[int], str],
+    universe: Predicate = EVERYONE,
+    parts: Mapping[str, str] | None = None,
+    bottom_up: str = "",
+    doubt: str = "",
+) -> Table:
+    """A table that adds up a number of the records, and then its parts by label: all members, children, adults."""
+    attribute, divided = schema.counting(sums), tuple((parts or {}).items())
+    for _, some in divided:
+        if some not in attribute.numbers:
+            raise unknown(f"number of {attribute.name}", some, attribute.numbers)
+    adds_up = np.sum([attribute.numbers[some] for _, some in divided], axis=0) == attribute.numbers[sums]
+    if divided and not np.all(adds_up):
+        raise InputError(f"table {name}: {' and '.join(some for _, some in divided)} do not add up to {sums}")
+    lines = [
+        Line(number, variable(number), label, None, answers=answers(schema, universe, some))
+        for number, (label, some) in enumerate([("total", sums), *divided], 1)
+    ]
+    lines[0] = replace(lines[0], parts=tuple(line.number for line in lines[1:]))
+    cells = frozenset(line.number for line in lines if not line.parts)
+    return Table(name, level, title, universe, (), True, tuple(lines), cells, doubt, sums, bottom_up)
+
+
+def answers(schema: Schema, universe: Predicate, number: str) -> tuple[Predicate, ...]:
+    """A description for each k from 1 up: the records whose number is at least k."""
+    attribute = schema.counting(number)
+    most = max(attribute.numbers[number])
+    at_least = (attribute.having(number, range(k, most + 1)) for k in range(1, most + 1))
+    found = (universe & schema.where({attribute.name: levels}) for levels in at_least)
+    return tuple(predicate for predicate in found if not predicate.empty)
+
+
 def _refuse_gap(schema: Schema, table: str, recode: Recode, inside: Predicate, groups: Sequence[Group]) -> None:
     """A total is the sum of its parts: every level that it counts must be in one of the groups that divide it.
 
     A level that no possible record of the total has ("not in universe" among the occupied) needs no group.
     """
     attribute = schema.attribute(recode.attribute)
-    counted = inside.by_attribute.get(attribute.name, frozenset(range(len(attribute))))
-    missed = counted.difference(*(group.levels for group in groups))
+    allowed = inside.by_attribute.get(attribute.name, frozenset(range(len(attribute))))
+    missed = allowed.difference(*(group.levels for group in groups))
     missed &= schema.levels_within(inside)[attribute.name] if missed else frozenset()
     if missed:
         raise InputError(
@@ -223,16 +286,16 @@ class Release:
         level = self._level_of(place)
         lower, upper = 0, UNLIMITED
         for table in self.published(level):
-            counted = [
+            cells = [
                 (line.predicate, self.levels[level].value(place, line.variable))
                 for line in table.leaves
                 if line.predicate is not None and line.predicate.meets(predicate)
             ]
-            floors = [value.lower for inside, value in counted if inside <= predicate]
+            floors = [value.lower for inside, value in cells if inside <= predicate]
             lower = max(lower, max(floors, default=0) if table.tally else sum(floors))  # tallies overlap: the best one
-            ceilings = [value.upper for around, value in counted if predicate <= around]
-            if self.schema.covered(predicate, (around for around, _ in counted)):
-                ceilings.append(sum(value.upper for _, value in counted))
+            ceilings = [value.upper for around, value in cells if predicate <= around]
+            if self.schema.covered(predicate, (around for around, _ in cells)):
+                ceilings.append(sum(value.upper for _, value in cells))
             for line in table.of_which:  # says nothing of the rest of its line: a floor or a ceiling of its own
                 if line.predicate is not None and line.variable in self.levels[level].column:
                     value = self.levels[level].value(place, line.variable)

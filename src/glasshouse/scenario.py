@@ -13,7 +13,9 @@ from pathlib import Path
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.geography import Geography
-from glasshouse.release import Table
+from glasshouse.occupancy import Occupancy
+from glasshouse.occupancy import read as read_occupancy
+from glasshouse.release import Table, attributes_counted
 from glasshouse.scenario_parser import KINDS, Official, Parser, Toml, bins, dict_of, only, spell, within
 from glasshouse.schema import Attribute, Group, Recode, Schema
 from glasshouse.wording import Wording, plain_wording
@@ -52,6 +54,7 @@ class Scenario:
     leave_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # codes of rows that are no records here
     claim: Wording | None = None  # what claims about records may say, if the scenario has words for it
     measure: Mapping[str, Recode] = field(default_factory=dict)  # what noise is added to: factors of strategy queries
+    occupancy: Occupancy | None = None  # what another agency says of the same households, and a rule for them
 
     @cached_property
     def by_table(self) -> dict[str, Table]:
@@ -107,8 +110,7 @@ class Scenario:
     @cached_property
     def attributes_used(self) -> frozenset[str]:
         """The attributes that the tables look at."""
-        lines = (line.predicate for table in self.tables for line in table.lines if line.predicate is not None)
-        return frozenset(name for predicate in lines for name in predicate.by_attribute)
+        return frozenset().union(*(attributes_counted(table) for table in self.tables))
 
 
 TOTAL, DETAILED = "total", "detailed"  # strategy queries that every scenario understands
@@ -187,7 +189,7 @@ class _Assembly:
         self.folder = folder
 
     def scenario(self, toml: Toml) -> Scenario:
-        keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure"
+        keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure occupancy"
         only(toml, "the top level", required="title geography attribute table", optional=keys)
         patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
         self.parser = Parser(toml, patterns)
@@ -222,6 +224,9 @@ class _Assembly:
             leave_out=within("records", self.leave_out, dict_of(toml, "records")),
             claim=within("claim", self.parser.claim, toml["claim"]) if "claim" in toml else None,
             measure=within("measure", self.measure, dict_of(toml, "measure")),
+            occupancy=within("occupancy", read_occupancy, toml["occupancy"], self.parser, tables)
+            if "occupancy" in toml
+            else None,
         )
 
     def compare(self, toml: Toml) -> tuple[dict[str, Recode], tuple[str, ...]]:

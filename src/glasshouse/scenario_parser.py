@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, TypeVar, cast
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.geography import Geography
-from glasshouse.release import OfWhich, Table, build_table
+from glasshouse.release import OfWhich, Table, build_sums, build_table
 from glasshouse.schema import EVERYONE, Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
 from glasshouse.wording import Clause, Noun, Wording, labels_of_groups, single_levels
 
@@ -93,9 +93,13 @@ class Parser:
 
     def attribute(self, name: str, toml: Toml) -> Attribute:
         where = f"attribute {name}"
-        only(toml, where, optional="levels codes range subsets column from")
+        only(toml, where, optional="levels codes range subsets column from counts rest most label")
         column = toml.get("column", name)
-        if "subsets" in toml:
+        numbers: dict[str, tuple[int, ...]] = {}
+        if "counts" in toml:
+            only(toml, where, required="counts rest most", optional="label")
+            labels, readings, numbers = _members(where, toml)
+        elif "subsets" in toml:
             flags = tuple(toml["subsets"])
             chosen = [set(some) for size in range(1, len(flags) + 1) for some in combinations(flags, size)]
             labels = tuple("+".join(flag for flag in flags if flag in some) for some in chosen)
@@ -112,7 +116,7 @@ class Parser:
             readings = [Reading((column,), _spellings(toml.get("codes", list(labels))))]
         for other, text in dict_of(toml, "from").items():
             readings.append(Reading((other,), _spellings(text)))
-        return Attribute(name, labels, tuple(readings))
+        return Attribute(name, labels, tuple(readings), numbers)
 
     def impossible(self, toml: Toml) -> list[Impossible]:
         """A structural zero; with `unless`, one for each attribute that must have some of its levels."""
@@ -129,7 +133,10 @@ class Parser:
         )
 
     def levels(self, attribute: Attribute, value: Any) -> frozenset[int]:
-        """Levels of an attribute: a label, labels, numbers or codes as bins, `not` some, or by members of subsets."""
+        """Levels of an attribute: a label, labels, numbers or codes as bins, or by entries that must all hold.
+
+        Entries say `not` which, members of subsets (`has`, `size`), or bins of the numbers that levels have.
+        """
         everything = frozenset(range(len(attribute)))
         if isinstance(value, str):
             if value in attribute.levels:
@@ -139,7 +146,10 @@ class Parser:
             raise unknown(f"level of {attribute.name}", value, attribute.levels)
         if isinstance(value, list):
             return frozenset(attribute.level(label) for label in value)
-        only(value, f"levels of {attribute.name}", optional="not has size")
+        only(value, f"levels of {attribute.name}", optional=" ".join(["not has size", *attribute.numbers]))
+        for counted, numbers in attribute.numbers.items():
+            for group in [bins(value[counted], max(numbers))] if counted in value else []:
+                everything &= attribute.having(counted, chain.from_iterable(group))
         members = [label.split("+") for label in attribute.levels]
         if "not" in value:
             everything -= self.levels(attribute, value["not"])
@@ -181,14 +191,8 @@ class Parser:
         catalogue: Mapping[str, Official],
         geography: Geography,
     ) -> list[Table]:
-        recodes = self.recodes
+        build = self.sums if "sums" in toml else self.counts
         found = []
-        optional = "universe undivided also of_which iterations doubt"
-        only(toml, f"table {name}", required="title level by", optional=optional)
-        for recode in toml["by"]:
-            if recode not in recodes:
-                raise unknown(f"recode in table {name}", recode, recodes)
-        by = [recodes[recode] for recode in toml["by"]]
         universe = self.predicate(dict_of(toml, "universe"))
         for letter in ("", *toml.get("iterations", "")):
             if letter and letter not in iterations:
@@ -197,17 +201,13 @@ class Parser:
             suffix = f" ({entry.pop('title', letter)})" if letter else ""
             if catalogue and name + letter not in catalogue:
                 raise unknown("table of the catalogue", name + letter, catalogue)
-            table = build_table(
+            table = build(name, toml)(
                 self.schema,
                 name=name + letter,
                 level=geography.known(toml["level"]),
                 title=toml["title"] + suffix,
-                by=by,
                 variable=partial(spell, self.patterns[0], name + letter),
                 universe=universe & self.predicate(entry),
-                undivided=toml.get("undivided", []),
-                also=toml.get("also", []),
-                of_which={group: self.of_which(some) for group, some in dict_of(toml, "of_which").items()},
                 doubt=toml.get("doubt", ""),
             )
             if catalogue and len(table.lines) != catalogue[table.name].lines:
@@ -215,6 +215,27 @@ class Parser:
                 raise InputError(f"table {table.name} has {len(table.lines)} lines; its catalogue gives it {official}")
             found.append(table)
         return found
+
+    def counts(self, name: str, toml: Toml) -> Callable[..., Table]:
+        """How to lay out a table that counts records."""
+        optional = "universe undivided also of_which iterations doubt"
+        only(toml, f"table {name}", required="title level by", optional=optional)
+        for recode in toml["by"]:
+            if recode not in self.recodes:
+                raise unknown(f"recode in table {name}", recode, self.recodes)
+        return partial(
+            build_table,
+            by=[self.recodes[recode] for recode in toml["by"]],
+            undivided=toml.get("undivided", []),
+            also=toml.get("also", []),
+            of_which={group: self.of_which(some) for group, some in dict_of(toml, "of_which").items()},
+        )
+
+    def sums(self, name: str, toml: Toml) -> Callable[..., Table]:
+        """How to lay out a table that adds up a number of the records."""
+        optional = "universe parts bottom_up iterations doubt"
+        only(toml, f"table {name}", required="title level sums", optional=optional)
+        return partial(build_sums, sums=toml["sums"], parts=dict_of(toml, "parts"), bottom_up=toml.get("bottom_up", ""))
 
     def of_which(self, toml: Toml) -> OfWhich:
         sets = {name: value for name, value in toml.items() if name != "label"}
@@ -275,6 +296,28 @@ class Parser:
             raise InputError(f"claim: {len(words)} phrases for {name}, which has {len(attribute)} levels")
         phrases = {frozenset([level]): phrase for level, phrase in enumerate(words)}
         return phrases | {self.levels(attribute, levels): phrase for levels, phrase in sets.items()}
+
+
+def _members(where: str, toml: Toml) -> tuple[tuple[str, ...], list[Reading], dict[str, tuple[int, ...]]]:
+    """Levels that say how many members a record has, and how many of them are of a kind; the rest are the others.
+
+    Members ascend, and within them those of the kind. Both are columns of record files.
+    """
+    names, most = tuple(toml["counts"]), toml["most"]
+    if len(names) != 2 or type(most) is not int or most < 1:
+        raise InputError(
+            f'{where}: expected counts of two columns, all members and some of them, as ["persons", "children"], and '
+            "the most members as a whole number from 1 up"
+        )
+    whole, kind = names
+    pairs = [(members, some) for members in range(most + 1) for some in range(members + 1)]
+    label = toml.get("label", f"{{{whole}}} {whole}, {{{kind}}} {kind}")
+    labels = tuple(label.replace(f"{{{whole}}}", str(n)).replace(f"{{{kind}}}", str(k)) for n, k in pairs)
+    numbers = {whole: tuple(n for n, _ in pairs), kind: tuple(k for _, k in pairs)}
+    if toml["rest"] in names:
+        raise InputError(f"{where}: the rest is called '{toml['rest']}' like one of the counts; expected another name")
+    numbers[toml["rest"]] = tuple(n - k for n, k in pairs)
+    return labels, [Reading(names, tuple(((str(n), str(k)),) for n, k in pairs))], numbers
 
 
 def _spellings(codes: str | list[str | list[str]]) -> tuple[tuple[tuple[str, ...], ...], ...]:

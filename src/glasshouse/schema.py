@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
@@ -24,11 +24,16 @@ class Reading:
 
 @dataclass(frozen=True)
 class Attribute:
-    """One thing known about a record: its levels, and the ways record files spell them (preferred one first)."""
+    """One thing known about a record: its levels, and the ways record files spell them (preferred one first).
+
+    Levels that say how many of something a record has (members of a household) have `numbers`: by what is counted,
+    the number of each level. Tables can add those up.
+    """
 
     name: str
     levels: tuple[str, ...]
     readings: tuple[Reading, ...]
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not self.levels or len(set(self.levels)) != len(self.levels):
@@ -39,19 +44,31 @@ class Attribute:
                 raise InputError(f"attribute '{self.name}' has {len(self.levels)} levels; it needs a code for each")
             if len(set(codes)) != len(codes) or any(len(code) != len(reading.columns) for code in codes):
                 raise InputError(f"attribute '{self.name}' needs different codes for its levels, one for each column")
+        for counted, numbers in self.numbers.items():
+            if len(numbers) != len(self.levels) or min(numbers) < 0:
+                raise InputError(
+                    f"attribute '{self.name}' needs a number of {counted} from 0 up for each of its levels"
+                )
 
     def __len__(self) -> int:
         return len(self.levels)
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
+    def _by_label(self) -> dict[str, int]:
         return {label: number for number, label in enumerate(self.levels)}
 
     def level(self, label: str) -> int:
         """The number of a level from its label."""
-        if label not in self._numbers:
+        if label not in self._by_label:
             raise unknown(f"level of {self.name}", label, self.levels)
-        return self._numbers[label]
+        return self._by_label[label]
+
+    def having(self, counted: str, numbers: Iterable[int]) -> frozenset[int]:
+        """The levels with one of these numbers of what is counted: the households of 3 or 4 persons."""
+        if counted not in self.numbers:
+            raise unknown(f"number of {self.name}", counted, self.numbers)
+        wanted = frozenset(numbers)
+        return frozenset(level for level, number in enumerate(self.numbers[counted]) if number in wanted)
 
 
 @dataclass(frozen=True)
@@ -156,6 +173,9 @@ class Schema:
         names = [attribute.name for attribute in self.attributes]
         if len(set(names)) != len(names):
             raise InputError(f"attributes must have different names; found {', '.join(names)}")
+        numbers = [counted for attribute in self.attributes for counted in attribute.numbers]
+        if len(set(numbers)) != len(numbers):
+            raise InputError(f"what attributes count must have different names; found {', '.join(numbers)}")
 
     @cached_property
     def by_name(self) -> dict[str, Attribute]:
@@ -170,6 +190,13 @@ class Schema:
             raise unknown("attribute", name, self.by_name)
         return self.by_name[name]
 
+    def counting(self, counted: str) -> Attribute:
+        """The attribute whose levels have a number of what is counted."""
+        known = {name: attribute for attribute in self.attributes for name in attribute.numbers}
+        if counted not in known:
+            raise unknown("number of the records", counted, known)
+        return known[counted]
+
     def where(self, sets: Mapping[str, Iterable[int]]) -> Predicate:
         """The predicate that allows these levels, in canonical form."""
         restricted = []
@@ -181,6 +208,20 @@ class Schema:
             if len(levels) < len(attribute):
                 restricted.append((name, levels))
         return Predicate(tuple(sorted(restricted, key=_first)))
+
+    def looking_away(self, names: Iterable[str]) -> Schema:
+        """The schema for questions that do not look at some attributes: without zeros that these alone can escape.
+
+        An attribute with a level that no zero forbids can always take that one, so whatever else a record is, it is
+        possible with some level of it.
+        """
+        escaped = set()
+        for name in names:
+            sets = [zero.by_attribute[name] for zero in self._zeros if name in zero.by_attribute]
+            if frozenset(range(len(self.attribute(name)))).difference(*sets):
+                escaped.add(name)
+        kept = tuple(zero for zero in self.impossible if not escaped & set(zero.predicate.by_attribute))
+        return self if len(kept) == len(self.impossible) else Schema(self.attributes, kept)
 
     def size(self, predicate: Predicate = EVERYONE) -> int:
         """How many different possible records satisfy the predicate (structural zeros left out)."""

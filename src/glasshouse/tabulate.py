@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from glasshouse.records import Codes, Count, Index, Records
-from glasshouse.release import Counts, Line, Table
+from glasshouse.release import Counts, Table, counted
 from glasshouse.schema import Predicate, Schema
 
 MAX_POSITIONS = 2**18  # of one group: its lists should stay in the processor's cache
@@ -61,7 +61,7 @@ def compile_tables(schema: Schema, tables: Iterable[Table], *, subtotals: bool =
     pairs: list[list[Pair]] = []
     for table in tables:
         wanted = [line for line in table.lines if subtotals or line.number in table.cells]
-        pairs.append([(p, column) for column, line in enumerate(wanted, len(variables)) for p in _counted(table, line)])
+        pairs.append([(p, column) for column, line in enumerate(wanted, len(variables)) for p in counted(table, line)])
         variables += [line.variable for line in wanted]
         owners += [table.name] * len(wanted)
     groups = list(_groups(schema, pairs))
@@ -96,13 +96,6 @@ def tabulate(records: Records, tables: Sequence[Table], level: str, *, subtotals
     counts = np.zeros((len(records.places), len(tabulator.variables)), np.int64)
     counts[place, column] = value
     return Counts(level, records.places, tabulator.variables, counts, counts)
-
-
-def _counted(table: Table, line: Line) -> list[Predicate]:
-    """The descriptions a line counts: its own, or for the total of a tally those of its leaves, once per answer."""
-    if line.predicate is not None:
-        return [line.predicate]
-    return [leaf.predicate for leaf in table.leaves_of(line) if leaf.predicate is not None]
 
 
 def _groups(schema: Schema, pairs: Sequence[Sequence[Pair]]) -> Iterator[_Group]:

@@ -12,6 +12,7 @@ from importlib import resources
 import polars as pl
 
 from glasshouse.errors import unknown
+from glasshouse.release import counted
 from glasshouse.scenario import Scenario
 
 _GROUP = ["multiplicity", "k"]
@@ -37,7 +38,7 @@ def marginal_sets(scenario: Scenario) -> pl.DataFrame:
     pinned = {name for name, levels in scenario.wording.noun.where.sets if len(levels) == 1}
     found = set()
     for table in scenario.tables:
-        named = [frozenset(line.predicate.by_attribute) for line in table.lines if line.predicate is not None]
+        named = [frozenset(some.by_attribute) for line in table.lines for some in counted(table, line)]
         found.add(max((columns - pinned for columns in named), key=len, default=frozenset()))
     sizes = [len(columns) for columns in found if columns]
     theirs = {row["k"]: int(row["value"]) for row in published("3").iter_rows(named=True) if row["k"] is not None}

@@ -6,7 +6,7 @@ that can be filled matches it; and asking again and again for a data set that fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -23,6 +23,7 @@ from glasshouse.program.ranges import ranges_of
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.settled import Verdict
 from glasshouse.records import UNLIMITED
+from glasshouse.release import counted
 
 CLIMB = Ladder()
 Flags = NDArray[np.bool_]
@@ -80,8 +81,14 @@ class Patterns:
         """For each column the values, as bits, that possible records of a description have; remembered."""
         if values.tobytes() not in self.reached:
             rows = self.rows[((self.rows == values) | (values < 0)).all(axis=1)]
-            self.reached[values.tobytes()] = np.bitwise_or.reduce(np.int64(1) << rows, axis=0, initial=0)
+            ones = np.ones(1, self.bits)
+            self.reached[values.tobytes()] = np.bitwise_or.reduce(ones << rows.astype(self.bits), axis=0, initial=0)
         return self.reached[values.tobytes()]
+
+    @property
+    def bits(self) -> type[np.int64] | type[object]:
+        """What holds a bit for each value of a column: whole numbers of any size where there are many."""
+        return np.int64 if max(self.sizes, default=0) < 63 else object
 
     def expanded(self, classes: Ints) -> Ints:
         """The values of cells, a row for each combination that a cell covers."""
@@ -147,27 +154,28 @@ def zero_masks(patterns: Patterns, zero: Flags, variables: tuple[str, ...]) -> I
     """The published zeros of a place: a row for each line, for each column the values it counts, as bits."""
     claimable = patterns.claimable
     names = {variable for variable, none in zip(variables, zero, strict=True) if none}
-    rows = []
-    for table in claimable.tables:
-        for line in table.lines:
-            sets = {} if line.predicate is None else line.predicate.by_attribute
-            if line.variable in names and line.predicate is not None and set(sets) <= set(claimable.wording.columns):
-                rows.append(
-                    [
-                        sum(
-                            1 << value
-                            for value, levels in enumerate(claimable.wording.groups[name])
-                            if name not in sets or levels <= sets[name]
-                        )
-                        for name in claimable.wording.columns
-                    ]
-                )
-    return np.array(rows, np.int64).reshape(len(rows), len(patterns.sizes))
+    zeros = [
+        some.by_attribute
+        for table in claimable.tables
+        for line in table.lines
+        if line.variable in names and (line.predicate is not None or line.answers)
+        for some in counted(table, line)  # none of all that it counts is there
+        if set(some.by_attribute) <= set(claimable.wording.columns)
+    ]
+    rows = [
+        [_mask(claimable.wording.groups[name], sets.get(name)) for name in claimable.wording.columns] for sets in zeros
+    ]
+    return np.array(rows, patterns.bits).reshape(len(rows), len(patterns.sizes))
+
+
+def _mask(groups: Sequence[frozenset[int]], allowed: frozenset[int] | None) -> int:
+    """The values of a column, as bits, whose levels are all allowed."""
+    return sum(1 << value for value, levels in enumerate(groups) if allowed is None or levels <= allowed)
 
 
 def _printed(patterns: Patterns, values: NDArray[np.int16], zeros: Ints) -> Flags:
     """The descriptions all of whose possible records lie inside a line whose published number is 0."""
-    mine = np.array([patterns.reach(row) for row in values], np.int64).reshape(len(values), len(patterns.sizes))
+    mine = np.array([patterns.reach(row) for row in values], patterns.bits).reshape(len(values), len(patterns.sizes))
     found = np.zeros(len(values), np.bool_)
     for line in zeros:
         found |= ((mine & ~line) == 0).all(axis=1)

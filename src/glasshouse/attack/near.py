@@ -67,7 +67,7 @@ def come_near(published: Published, unit: Unit, rng: np.random.Generator, measur
             cells.append(some.astype(np.int32))
             times.append(found.x[some])
     place, cell, count = (np.concatenate(part).astype(np.int64) for part in (places, cells, times))
-    place, codes = np.repeat(place, count), drawn(compiled, np.repeat(cell, count), rng)
+    place, codes = np.repeat(place, count), drawn(compiled, np.repeat(cell, count), rng, published.schema)
     order = np.lexsort((*codes.T[::-1], place))
     return Near(
         place[order].astype(np.int32), np.ascontiguousarray(codes[order]), error == 0, error, floor, tuple(proof),

@@ -18,8 +18,8 @@ from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Answers
 from glasshouse.program.refine import Refinement, prepare
-from glasshouse.records import Codes, Index, group_of_level
-from glasshouse.release import Counts, Table
+from glasshouse.records import Codes, Index, group_of_level, satisfies
+from glasshouse.release import Counts, Table, attributes_counted
 from glasshouse.schema import Predicate, Recode, Schema
 from glasshouse.tabulate import Tabulator
 from glasshouse.tabulate import compile_tables as compile_counting
@@ -75,7 +75,7 @@ class Published:
 
     def _compile(self, *, finest: bool) -> Compiled:
         return compile_tables(
-            self.schema,
+            self.schema.looking_away(self.left_out),
             self.tables,
             self.variables,
             around=self.around,
@@ -136,8 +136,7 @@ class Published:
 
 def untold(schema: Schema, tables: Iterable[Table]) -> tuple[str, ...]:
     """Attributes that no table looks at: nothing is known of them, and nothing can be certain if they are compared."""
-    lines = (line.predicate for table in tables for line in table.lines)
-    told = {name for predicate in lines if predicate is not None for name in predicate.by_attribute}
+    told = frozenset().union(*(attributes_counted(table) for table in tables))
     return tuple(attribute.name for attribute in schema.attributes if attribute.name not in told)
 
 
@@ -160,8 +159,22 @@ def refuse_unfit(answers: Answers) -> None:
     raise NothingFits(len(bad), proved[0] if proved else None, clock=bool(answers.clock[bad].any()))
 
 
-def drawn(compiled: Compiled, cell: NDArray[np.int64], rng: np.random.Generator) -> Codes:
-    """Levels for records in cells: where a cell stands for several levels, one of them, with equal chances."""
+def drawn(compiled: Compiled, cell: NDArray[np.int64], rng: np.random.Generator, schema: Schema) -> Codes:
+    """Levels for records in cells: where a cell stands for several levels, one of them, with equal chances.
+
+    Cells may look away from attributes that no table tells; a record that cannot be is then drawn again.
+    """
+    codes = _drawn(compiled, cell, rng)
+    while True:
+        wrong = np.zeros(len(codes), np.bool_)
+        for zero in schema.impossible if compiled.cells.schema is not schema else ():
+            wrong |= satisfies(schema, codes, zero.predicate)
+        if not wrong.any():
+            return codes
+        codes[wrong] = _drawn(compiled, cell[wrong], rng)
+
+
+def _drawn(compiled: Compiled, cell: NDArray[np.int64], rng: np.random.Generator) -> Codes:
     codes = np.empty((len(cell), len(compiled.cells.classes)), np.int16)
     for attribute, classes in enumerate(compiled.cells.classes):
         levels = np.argsort(classes, kind="stable")

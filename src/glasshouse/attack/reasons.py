@@ -24,7 +24,7 @@ from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.reduce import Programs, split
 from glasshouse.records import UNLIMITED, Count
-from glasshouse.release import Line, Table
+from glasshouse.release import Line, Table, counted
 from glasshouse.schema import Predicate
 
 CLIMB = Ladder()
@@ -56,12 +56,13 @@ class Reason:
 
 @dataclass(frozen=True)
 class Lines:
-    """The published lines that count whole cells: of each, its table and the cells it counts."""
+    """The published lines that count whole cells: of each, its table, the cells it counts and how often."""
 
     cells: Cells
     tables: tuple[Table, ...]
     lines: tuple[Line, ...]
     members: tuple[NDArray[np.int32], ...]
+    times: tuple[Ints, ...]
     apart: Flags  # cells that claims do not count
 
     @staticmethod
@@ -71,13 +72,17 @@ class Lines:
         found = []
         for table in claimable.tables:
             for line in table.lines:
-                if line.predicate is None or line.variable not in present:
+                if line.variable not in present or (line.predicate is None and not line.answers):
                     continue
-                inside = cells.inside(line.predicate)
-                if (inside == cells.meeting(line.predicate)).all():
-                    found.append((table, line, np.flatnonzero(inside).astype(np.int32)))
-        tables, lines, members = zip(*found, strict=True) if found else ((), (), ())
-        return Lines(cells, tables, lines, members, claimable.apart)
+                some = counted(table, line)
+                inside = [cells.inside(predicate) for predicate in some]
+                whole = all((one == cells.meeting(p)).all() for one, p in zip(inside, some, strict=True))
+                if whole:
+                    often = np.asarray(np.sum(inside, axis=0, dtype=np.int64))
+                    members = np.flatnonzero(often)
+                    found.append((table, line, members.astype(np.int32), often[members]))
+        tables, lines, chosen, times = zip(*found, strict=True) if found else ((), (), (), ())
+        return Lines(cells, tables, lines, chosen, times, claimable.apart)
 
     @cached_property
     def by_cell(self) -> sparse.csc_matrix:
@@ -85,7 +90,8 @@ class Lines:
         sizes = [len(members) for members in self.members]
         rows, columns = np.repeat(np.arange(len(sizes)), sizes), np.concatenate([*self.members, np.empty(0, np.int32)])
         shape = (len(sizes), len(self.cells))
-        return sparse.csc_matrix((np.ones(len(rows), np.int64), (rows, columns)), shape=shape)
+        times = np.concatenate([*self.times, np.empty(0, np.int64)])
+        return sparse.csc_matrix((times, (rows, columns)), shape=shape)
 
 
 @dataclass
@@ -113,8 +119,8 @@ class Explainer:
         Numbers of the tables named in `without` are not used.
         """
         cells, hidden = self.lines.cells, frozenset(without)
-        counted = ~self.lines.apart
-        claim = _Claim(cells.inside(description) & counted, cells.meeting(description) & counted, m)
+        there = ~self.lines.apart
+        claim = _Claim(cells.inside(description) & there, cells.meeting(description) & there, m)
         usable = np.array([table.name not in hidden for table in self.lines.tables], np.bool_)
         broken: list[Flags] = []  # by each data set that breaks the claim, the lines it breaks with it
         believed: list[int] = []
@@ -169,6 +175,12 @@ class Explainer:
             for place, at in enumerate(believed[begin : begin + AT_ONCE]):
                 label[self.lines.members[at]] |= np.int64(1) << (place + 20)
             label = np.searchsorted(np.unique(label), label)  # few kinds: quicker than sorting all cells
+        for at in believed:  # a line that counts some cells more often than others tells those apart
+            often = self.lines.times[at]
+            if (often > 1).any():
+                label = label * (often.max() + 1)
+                label[self.lines.members[at]] += often
+                label = np.searchsorted(np.unique(label), label)
         for side in (-1, 1):
             outcome, proof, broken = self._break(claim, side, believed, label)
             if outcome != Outcome.INFEASIBLE or proof == Proof.UNDECIDED:
@@ -182,9 +194,11 @@ class Explainer:
             return Outcome.INFEASIBLE, Proof.EXACT, None  # there are not fewer than none
         count = int(label.max()) + 1
         held = np.bincount(label, weights=self.fitting, minlength=count).astype(np.int64)
-        counted = claim.inside if side < 0 else claim.meeting
-        entries = [np.unique(label[self.lines.members[at]]) for at in believed] + [np.unique(label[counted])]
-        index = np.concatenate(entries)
+        asked = claim.inside if side < 0 else claim.meeting
+        pairs = [np.unique(label[self.lines.members[at]], return_index=True) for at in believed]
+        entries = [*(kinds for kinds, _ in pairs), np.unique(label[asked])]
+        often = [self.lines.times[at][first] for at, (_, first) in zip(believed, pairs, strict=True)]
+        index, times = np.concatenate(entries), np.concatenate([*often, np.ones(len(entries[-1]), np.int64)])
         starts = np.concatenate([[0], np.cumsum([len(some) for some in entries])]).astype(np.int64)
         ends = (0, claim.m - 1) if side < 0 else (claim.m + 1, UNLIMITED)
         most = np.full(count, int(self.held.sum()) + claim.m + 1, np.int64)  # to break it, more are never needed
@@ -194,7 +208,7 @@ class Explainer:
             np.array([0, count]), np.zeros(count, np.int64), most, np.array([0, len(entries)]),
             np.append(self.lower[believed], ends[0]).astype(np.int64),
             np.append(np.minimum(self.upper[believed], UNLIMITED), ends[1]).astype(np.int64), starts,
-            index.astype(np.int32), np.ones(len(index), np.int64),
+            index.astype(np.int32), times,
         )  # fmt: skip
         self.asked += 1
         whole = split(programs, np.zeros(1, np.bool_), propagate=self.ladder.propagate)

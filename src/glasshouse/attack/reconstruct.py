@@ -44,7 +44,7 @@ def reconstruct(published: Published, unit: Unit, rng: np.random.Generator, ladd
         compiled, place, fine = _dealt(published, unit, place, cell, count, rng)
     else:
         place, fine = np.repeat(place, count), np.repeat(cell, count).astype(np.int64)
-    codes = drawn(compiled, fine, rng)
+    codes = drawn(compiled, fine, rng, published.schema)
     order = np.lexsort((*codes.T[::-1], place))
     place, codes = place[order].astype(np.int32), np.ascontiguousarray(codes[order])
     return Rebuilt(place, codes, rung[problem.program], *recounted(published, unit, place, codes))

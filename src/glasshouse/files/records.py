@@ -15,6 +15,7 @@ from glasshouse.errors import InputError
 from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
 from glasshouse.records import Codes, satisfies
+from glasshouse.release import attributes_counted
 from glasshouse.scenario import Scenario
 from glasshouse.schema import Attribute, Reading, Schema
 
@@ -154,10 +155,7 @@ def _reading(source: Source, attribute: Attribute, scenario: Scenario, *, counte
             f"{source.path.name}: column '{missing}' is missing; it says '{attribute.name}', which is needed of every "
             f"record here; found: {source.told}"
         )
-    looks = {
-        t.name: {n for line in t.lines if line.predicate for n in line.predicate.by_attribute} for t in scenario.tables
-    }
-    users = [name for name, attributes in looks.items() if attribute.name in attributes]
+    users = [table.name for table in scenario.tables if attribute.name in attributes_counted(table)]
     spare = [table.name for table in scenario.tables if table.name not in users]
     remedy = f"; or leave out what needs it: --tables {','.join(spare)}" if spare else ""
     raise InputError(

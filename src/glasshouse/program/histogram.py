@@ -21,7 +21,7 @@ from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.rows import Limits, Recipe, Rows, compile_rows
 from glasshouse.records import Count
-from glasshouse.release import Counts, Table
+from glasshouse.release import Counts, Table, counted
 from glasshouse.schema import EVERYONE, Predicate, Schema
 
 
@@ -102,12 +102,10 @@ def compile_tables(
 
 
 def _told(table: Table, present: Collection[str], *, finest: bool = True) -> Iterator[Predicate]:
-    """What the published numbers of a table tell apart; a total of a tally needs its leaves told apart to be a row."""
+    """What the published numbers of a table tell apart; a number of answers needs them told apart to be a row."""
     for line in table.lines:
-        if line.variable in present and line.predicate is None:
-            yield from (leaf.predicate for leaf in table.leaves_of(line) if leaf.predicate is not None)
-        elif line.variable in present and line.predicate is not None and finest:
-            yield line.predicate
+        if line.variable in present and (line.predicate is None or finest):
+            yield from counted(table, line)
 
 
 class Area(NamedTuple):

@@ -85,7 +85,7 @@ def refine(
 def _only_row(compiled: Compiled, which: str) -> Array:
     """The one difference of the area's numbers that each cell lies in."""
     around = compiled.around
-    if around is None or not around.complete or around.partial.any():
+    if around is None or around.partial.any():
         raise InputError(f"the tables of the area do not tell the {which} cells apart; compile with 'finest'")
     rows = around.members[: around.differences].tocsc()
     if (np.diff(rows.indptr) != 1).any():

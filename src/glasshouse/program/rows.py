@@ -22,7 +22,7 @@ from glasshouse.errors import GlasshouseBug
 from glasshouse.program.cells import Cells
 from glasshouse.program.propagate import INNER
 from glasshouse.records import UNLIMITED, Count
-from glasshouse.release import Table
+from glasshouse.release import Table, counted
 
 Flags = NDArray[np.bool_]
 
@@ -42,7 +42,6 @@ class Rows:
     combine: sparse.csr_matrix  # differences, then those that must be 0, x sets
     members: sparse.csr_matrix  # differences, then sets, x cells: how often a row counts a record (in a tally: often)
     differences: int  # how many, without those that must be 0
-    complete: bool  # do the differences say everything where numbers are exact?
 
     def limits(self, lower: Count, upper: Count, columns: NDArray[np.int64] | None = None) -> Limits:
         """The limits of every row at every place, from published numbers (places x variables).
@@ -58,7 +57,7 @@ class Rows:
             numbers = np.ascontiguousarray(numbers[:, :differences])
             return Limits(numbers, numbers, np.ones(len(lower), np.bool_), bad)
         low, high = _set_limits(lower, upper, sums.indptr, at, self.partial, self.set_of, combine.shape[1], UNLIMITED)
-        exact, bad = (low == high).all(axis=1) & self.complete, (low > high).any(axis=1)
+        exact, bad = (low == high).all(axis=1), (low > high).any(axis=1)
         least, most = _difference_limits(low, high, combine.indptr, combine.indices, combine.data, UNLIMITED)
         bad |= (least > most).any(axis=1) | (least[:, differences:] > 0).any(axis=1)
         return Limits(
@@ -70,7 +69,7 @@ class Rows:
 
     def are_exact(self, lower: Count, upper: Count) -> bool:
         """Do these numbers give the rows exactly, at every place?"""
-        return self.complete and not self.partial.any() and (lower is upper or bool((lower == upper).all()))
+        return not self.partial.any() and (lower is upper or bool((lower == upper).all()))
 
     def recipe(self, columns: NDArray[np.int64]) -> Recipe:
         """How to make the differences of a place from its exact numbers, for `exact_differences`."""
@@ -139,7 +138,7 @@ def compile_rows(cells: Cells, tables: Iterable[Table], present: Collection[str]
     sets: dict[bytes, int] = {}
     members: list[NDArray[np.int64]] = []
     alternatives: list[tuple[int, list[int], bool]] = []
-    totals: list[tuple[NDArray[np.int64], str, list[str]]] = []
+    answered: list[tuple[NDArray[np.int64], str, list[str]]] = []
     for table in tables:
         for names, chosen, partial in _summed(cells, table, frozenset(present)):
             number = sets.setdefault(np.packbits(chosen).tobytes(), len(sets))
@@ -147,7 +146,7 @@ def compile_rows(cells: Cells, tables: Iterable[Table], present: Collection[str]
                 members.append(np.flatnonzero(chosen))
             columns = [variables.setdefault(name, len(variables)) for name in names]
             alternatives.append((number, columns, partial))
-        totals += _answers(cells, table, frozenset(present))
+        answered += _answers(cells, table, frozenset(present))
     of_sets = _matrix(members, len(cells))
     combine = _differences(of_sets)
     inside = (combine @ of_sets).tocsr()
@@ -155,43 +154,55 @@ def compile_rows(cells: Cells, tables: Iterable[Table], present: Collection[str]
     if len(inside.data) and not (inside.data == 1).all():
         raise GlasshouseBug("a difference of rows counts a cell other than once")
     filled = np.diff(inside.indptr) > 0
-    set_of_variable = {columns[0]: number for number, columns, _ in alternatives if len(columns) == 1}
-    checks = np.zeros((len(totals), len(members) + len(totals)), np.int64)  # a total of answers less its leaves is 0
-    complete = True
-    for number, (_, name, leaves) in enumerate(totals):
-        alternatives.append((len(members) + number, [variables.setdefault(name, len(variables))], False))
-        known = [set_of_variable[variables[leaf]] for leaf in leaves if variables.get(leaf) in set_of_variable]
-        complete &= len(known) == len(leaves)
-        if len(known) == len(leaves):
-            checks[number, len(members) + number] = 1
-            np.subtract.at(checks[number], known, 1)
+    heavy: dict[bytes, int] = {}  # sets that count a cell more than once come after the others
+    for times, name, _ in answered:
+        number = len(members) + heavy.setdefault(times.tobytes(), len(heavy))
+        alternatives.append((number, [variables.setdefault(name, len(variables))], False))
+    set_of = {columns[0]: number for number, columns, _ in alternatives if len(columns) == 1}
+    known = [[set_of.get(variables.get(leaf, -1), -1) for leaf in (name, *leaves)] for _, name, leaves in answered]
+    checks, alone = _checks(known, len(members), len(heavy))
     alternatives.sort(key=lambda alternative: alternative[0])
-    order = np.concatenate([np.flatnonzero(filled), np.flatnonzero(~filled)])
-    wider = sparse.hstack([combine[order], sparse.csr_matrix((combine.shape[0], len(totals)), dtype=np.int64)])
-    weights = np.zeros((len(totals), len(cells)), np.int64)
-    for number, (times, _, _) in enumerate(totals):
-        weights[number] = times
+    wider = sparse.hstack([combine, sparse.csr_matrix((combine.shape[0], len(heavy)), dtype=np.int64)], format="csr")
+    units = sparse.eye(len(members) + len(heavy), dtype=np.int64, format="csr")[len(members) + alone]
+    weights = sparse.csr_matrix(np.array([np.frombuffer(t, np.int64) for t in heavy]).reshape(len(heavy), len(cells)))
     return Rows(
         tuple(variables),
         _matrix([np.array(columns) for _, columns, _ in alternatives], len(variables)),
         np.array([partial for _, _, partial in alternatives], np.bool_),
         np.array([number for number, _, _ in alternatives], np.int64),
-        sparse.vstack([wider, sparse.csr_matrix(checks)], format="csr"),
-        sparse.vstack([inside[filled], of_sets, sparse.csr_matrix(weights)], format="csr"),
-        int(filled.sum()),
-        complete,
+        sparse.vstack([wider[filled], units, wider[~filled], checks], format="csr"),
+        sparse.vstack([inside[filled], weights[alone], of_sets, weights], format="csr"),
+        int(filled.sum()) + len(alone),
     )
 
 
+def _checks(known: list[list[int]], first: int, heavy: int) -> tuple[sparse.csr_matrix, NDArray[np.int64]]:
+    """What must be 0: numbers of answers less their leaves; and the sets of answers that no others add up to.
+
+    `known` has the set of each number and of its leaves, -1 where a leaf is not known. Sets of answers come after the
+    `first` others. One that is the sum of others needs no row besides theirs.
+    """
+    summed = [(total, leaves) for total, *leaves in known if -1 not in leaves and total not in leaves]
+    checks = np.zeros((len(summed), first + heavy), np.int64)
+    for number, (total, leaves) in enumerate(summed):
+        checks[number, total] = 1
+        np.subtract.at(checks[number], leaves, 1)
+    alone = np.setdiff1d(np.arange(first, first + heavy), [total for total, _ in summed]) - first
+    return sparse.csr_matrix(checks), alone.astype(np.int64)
+
+
 def _answers(cells: Cells, table: Table, present: frozenset[str]) -> Iterator[tuple[NDArray[np.int64], str, list[str]]]:
-    """Totals of a tally: how often each cell is counted, the variable, and those of its leaves."""
+    """Numbers of answers: how often each cell is counted, the variable, and those of its leaves.
+
+    A number whose answers cut through cells is left out: it says nothing exact about them.
+    """
     for line in table.lines:
         if line.predicate is None and line.variable in present:
-            leaves = table.leaves_of(line)
-            inside = [cells.inside(leaf.predicate) for leaf in leaves if leaf.predicate is not None]
-            meeting = [cells.meeting(leaf.predicate) for leaf in leaves if leaf.predicate is not None]
-            if all((one == other).all() for one, other in zip(inside, meeting, strict=True)):
-                yield np.sum(inside, axis=0, dtype=np.int64), line.variable, [leaf.variable for leaf in leaves]
+            some = counted(table, line)
+            inside = [cells.inside(predicate) for predicate in some]
+            if all((one == cells.meeting(predicate)).all() for one, predicate in zip(inside, some, strict=True)):
+                times = np.sum(inside, axis=0, dtype=np.int64) + np.zeros(len(cells), np.int64)
+                yield times, line.variable, [leaf.variable for leaf in table.leaves_of(line)]
 
 
 def _summed(cells: Cells, table: Table, present: frozenset[str]) -> Iterator[tuple[list[str], Flags, bool]]:

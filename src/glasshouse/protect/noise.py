@@ -1,22 +1,25 @@
-"""What does noise on tables cost, and what is published after it? Exact prices, discrete Gaussian noise, whole counts.
+"""What does noise on tables cost? Exact prices, and discrete Gaussian noise that is worth them.
 
 Only the lines of a table that are no subtotals get noise; the subtotals are added up afterwards and cost nothing. A
 line that costs rho has noise exp(-rho n^2 / d), where d says in how many lines neighbouring data sets differ. A record
 is in one line of a table (in a tally, or below an *of which*, in several), so a table costs what its dearest lines
-that can count one record cost together. Levels and tables add up.
+that can count one record cost together. Levels and tables add up. In a table that adds up persons, neighbours differ by
+one person, who is in one line.
+
+Two kinds of table cost nothing: one that is published as it is (an invariant, which no account counts), and one whose
+numbers are made from those of another table, bottom up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.errors import InputError, unknown
+from glasshouse.errors import InputError
 from glasshouse.mechanism.account import Allocation, Ledger
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
 from glasshouse.records import Count
@@ -28,25 +31,31 @@ from glasshouse.tabulate import compile_tables
 Draw = Callable[[DiscreteGaussian, int], NDArray[np.int64]]  # so many noise values
 Published = Mapping[str, Sequence[str]]  # the variables of each level
 Strategy = tuple[tuple[Recode, ...], Fraction]  # a strategy query and its rho
+Wanted = dict[str, "list[Measured]"]  # by level
 
 
-class Afterwards(StrEnum):
-    """What happens to noisy counts before they are published."""
+@dataclass(frozen=True)
+class BottomUp:
+    """How the total of a table is made from another table: what one record of each of its leaves adds to it."""
 
-    SIMPLE = "simple"  # negatives to 0, whole counts that add up to the invariants
-    CLIP = "clip"  # negatives to 0
-    NONE = "none"  # nothing: refused where a count is negative
+    table: Table
+    adds: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The lines of a table that get noise at a level, the rho of each, and the price of the table."""
+    """The lines of a table that get noise at a level, the rho of each, and the price of the table.
+
+    A table that is `held` is published as it is; the total of one `made` from another is not measured.
+    """
 
     level: str
     table: Table
-    lines: tuple[Line, ...]
-    rho: tuple[Fraction, ...]
-    price: Fraction
+    lines: tuple[Line, ...] = ()
+    rho: tuple[Fraction, ...] = ()
+    price: Fraction = Fraction(0)
+    held: bool = False
+    made: BottomUp | None = None
 
     @property
     def purpose(self) -> str:
@@ -67,18 +76,26 @@ class Plan:
         return self.ledger.total - self.ledger.left
 
 
-def plan_evenly(scenario: Scenario, published: Published, rho: Fraction, neighbours: str = "add-remove") -> Plan:
-    """The same rho for every table at every level where it is published."""
+def plan_evenly(
+    scenario: Scenario,
+    published: Published,
+    rho: Fraction,
+    neighbours: str = "add-remove",
+    kept: Collection[str] = (),
+) -> Plan:
+    """The same rho for every table that is measured, at every level where it is published; `kept` variables are not."""
     _refuse_no_rho(rho)
-    found = [(level, table) for level in published for table in _tables(scenario, level, published[level])]
-    share = {(level, table.name): rho / len(found) for level, table in found}
-    return _account(scenario, published, Ledger(rho), neighbours, share, {})
+    wanted = _unpriced(scenario, published, kept)
+    found = [one for some in wanted.values() for one in some if one.lines]
+    share = {one.purpose: rho / len(found) for one in found}
+    return _account(scenario, wanted, Ledger(rho), neighbours, share, {})
 
 
-def plan_by(scenario: Scenario, published: Published, allocation: Allocation) -> Plan:
+def plan_by(scenario: Scenario, published: Published, allocation: Allocation, kept: Collection[str] = ()) -> Plan:
     """What an allocation says: for tables by their names, else for strategy queries, by the rule of appendix F.
 
-    An allocation without queries divides each level's share evenly among its tables.
+    An allocation without queries divides each level's share evenly among its tables. Tables that it holds, and those
+    of which every number is `kept`, get no noise.
     """
     _refuse_no_rho(allocation.total)
     for level in published:
@@ -89,63 +106,109 @@ def plan_by(scenario: Scenario, published: Published, allocation: Allocation) ->
             )
     ledger = Ledger(allocation.total)
     unspent = {level: allocation.rho(level) for level in allocation.levels if level not in published}
+    wanted = _unpriced(scenario, published, kept, allocation)
     if not set(allocation.queries) <= set(scenario.by_table).union(scenario.unchosen):
-        return _strategy_account(scenario, published, ledger, allocation, unspent)
-    share: dict[tuple[str, str], Fraction] = {}
-    for level in published:
-        tables = _tables(scenario, level, published[level])
-        for table in tables:
-            one = allocation.rho(level) / len(tables)
+        return _strategy_account(scenario, wanted, ledger, allocation, unspent)
+    share: dict[str, Fraction] = {}
+    for level, some in wanted.items():
+        measured = [one for one in some if one.lines]
+        for one in measured:
+            price = allocation.rho(level) / len(measured)
             if allocation.queries:
-                one = allocation.queries.get(table.name, {}).get(level, Fraction(0)) * allocation.rho(level)
-            if not one:
+                price = allocation.queries.get(one.table.name, {}).get(level, Fraction(0)) * allocation.rho(level)
+            if not price:
                 raise InputError(
-                    f"table {table.name} has no share of the allocation '{allocation.name}' at level {level}; "
+                    f"table {one.table.name} has no share of the allocation '{allocation.name}' at level {level}; "
                     "give it one, or leave it out (--tables)"
                 )
-            share[level, table.name] = one
-    return _account(scenario, published, ledger, allocation.neighbours, share, unspent)
+            share[one.purpose] = price
+    return _account(scenario, wanted, ledger, allocation.neighbours, share, unspent)
+
+
+def _unpriced(
+    scenario: Scenario, published: Published, kept: Collection[str], allocation: Allocation | None = None
+) -> Wanted:
+    """What is to be measured at each level, before anything is known of its price."""
+    wanted: Wanted = {}
+    for level, variables in published.items():
+        tables = _tables(scenario, level, variables)
+        wanted[level] = []
+        for table in tables:
+            lines = measured_lines(table, variables)
+            if _holds(allocation, table, level) or all(line.variable in kept for line in lines):
+                wanted[level].append(Measured(level, table, held=True))
+            elif table.bottom_up:
+                made = _bottom_up(scenario.schema, table, tables)
+                wanted[level].append(Measured(level, table, lines[:-1], made=made))  # the last line is the rest
+            else:
+                wanted[level].append(Measured(level, table, lines))
+    return wanted
+
+
+def _holds(allocation: Allocation | None, table: Table, level: str) -> bool:
+    """Does an allocation give a table no noise at a level? It says from which level up, and has the finest first."""
+    if allocation is None or table.name not in allocation.hold:
+        return False
+    levels = list(allocation.levels)
+    return levels.index(level) >= levels.index(allocation.hold[table.name])
+
+
+def _bottom_up(schema: Schema, table: Table, tables: Sequence[Table]) -> BottomUp:
+    """How the total of a table is made: a record adds the least that one of its line can (7 or more persons add 7)."""
+    source = next((other for other in tables if other.name == table.bottom_up), None)
+    if source is None:
+        raise InputError(
+            f"table {table.name} is made from {table.bottom_up}, which is not in the tables; add it, or leave "
+            f"{table.name} out (--tables)"
+        )
+    attribute = schema.counting(table.sums)
+    adds = []
+    for line in source.leaves:
+        levels = schema.levels_within(line.predicate & table.universe if line.predicate else table.universe)
+        adds.append(min((attribute.numbers[table.sums][level] for level in levels[attribute.name]), default=0))
+    return BottomUp(source, tuple(adds))
 
 
 def _account(
     scenario: Scenario,
-    published: Published,
+    wanted: Wanted,
     ledger: Ledger,
     neighbours: str,
-    share: Mapping[tuple[str, str], Fraction],
+    share: Mapping[str, Fraction],
     unspent: Mapping[str, Fraction],
 ) -> Plan:
     """Tables of known prices: each of their lines gets as much as lines that can count one record share."""
     measured: dict[str, tuple[Measured, ...]] = {}
-    for level in published:
-        some = []
-        for table in _tables(scenario, level, published[level]):
-            lines = measured_lines(table, published[level])
-            price = share[level, table.name]
-            each = price / lines_of_one_record(scenario.schema, table, lines)
-            ledger.spend(f"{level} {table.name}", price)
-            some.append(Measured(level, table, lines, (each,) * len(lines), price))
-        measured[level] = tuple(some)
+    for level, some in wanted.items():
+        priced = []
+        for one in some:
+            if one.lines:
+                price = share[one.purpose]
+                each = price / lines_of_one_record(scenario.schema, one.table, one.lines)
+                ledger.spend(one.purpose, price)
+                one = replace(one, rho=(each,) * len(one.lines), price=price)
+            priced.append(one)
+        measured[level] = tuple(priced)
     return Plan(neighbours, ledger, measured, unspent)
 
 
 def _strategy_account(
-    scenario: Scenario, published: Published, ledger: Ledger, allocation: Allocation, unspent: Mapping[str, Fraction]
+    scenario: Scenario, wanted: Wanted, ledger: Ledger, allocation: Allocation, unspent: Mapping[str, Fraction]
 ) -> Plan:
     """Lines that get the noise they would have if they were added up from the best strategy query."""
     strategies = {query: strategy_query(scenario, query) for query in allocation.queries}
     measured: dict[str, tuple[Measured, ...]] = {}
-    for level in published:
+    for level, some in wanted.items():
         rhos = [(strategies[query], allocation.rho(level, query)) for query in allocation.queries]
-        some = []
-        for table in _tables(scenario, level, published[level]):
-            lines = measured_lines(table, published[level])
-            rho = tuple(_best(scenario.schema, level, rhos, line, allocation.name) for line in lines)
-            dearest = sorted(rho, reverse=True)[: lines_of_one_record(scenario.schema, table, lines)]
-            one = Measured(level, table, lines, rho, sum(dearest, Fraction(0)))
-            ledger.spend(one.purpose, one.price)
-            some.append(one)
-        measured[level] = tuple(some)
+        priced = []
+        for one in some:
+            if one.lines:
+                rho = tuple(_best(scenario.schema, level, rhos, line, allocation.name) for line in one.lines)
+                dearest = sorted(rho, reverse=True)[: lines_of_one_record(scenario.schema, one.table, one.lines)]
+                one = replace(one, rho=rho, price=sum(dearest, Fraction(0)))
+                ledger.spend(one.purpose, one.price)
+            priced.append(one)
+        measured[level] = tuple(priced)
     return Plan(allocation.neighbours, ledger, measured, unspent)
 
 
@@ -207,7 +270,12 @@ def measured_lines(table: Table, variables: Iterable[str]) -> tuple[Line, ...]:
 
 
 def lines_of_one_record(schema: Schema, table: Table, lines: Sequence[Line]) -> int:
-    """The most of these lines that one record can be counted in: 1, but for tallies and *of which*."""
+    """The most of these lines that one record can be counted in: 1, but for tallies and *of which*.
+
+    In a table that adds up persons, what can be there or not is a person, who is in one line.
+    """
+    if table.sums:
+        return 1
     alone = replace(table, cells=frozenset(line.number for line in lines))
     return compile_tables(schema, [alone]).most
 
@@ -229,109 +297,6 @@ def add_noise(counts: Counts, measured: Sequence[Measured], neighbours: str, dra
 def noise_of(rho: Fraction, neighbours: str) -> DiscreteGaussian:
     """The noise of a line that costs rho."""
     return DiscreteGaussian(rate_of(float(rho), neighbours))
-
-
-@dataclass(frozen=True)
-class Invariant:
-    """A number that is published as it is."""
-
-    table: Table
-    line: Line
-    predicate: Predicate
-
-
-def invariant(scenario: Scenario, variable: str) -> Invariant:
-    """The line of a variable, in any official spelling, whose true value is to be published."""
-    name, number = scenario.official.get(variable, ("", 0))
-    if name not in scenario.by_table:
-        raise unknown("variable to keep", variable, [table.lines[0].variable for table in scenario.tables])
-    line = scenario.table(name).line(number)
-    if line.predicate is None or line.within is not None:
-        raise InputError(f"{line.variable} cannot be kept: it is no count of records that others add up to")
-    return Invariant(scenario.table(name), line, line.predicate)
-
-
-def publish(
-    counts: Counts,
-    measured: Sequence[Measured],
-    noisy: Mapping[str, Count],
-    how: Afterwards,
-    invariants: Sequence[Invariant] = (),
-) -> tuple[Count, int]:
-    """The numbers of a level that are published in place of the true ones, and how many were negative before.
-
-    `simple` is that of Steed et al.: negatives become 0; the lines of a table that together count what an invariant
-    counts are scaled to it, in whole numbers by largest remainder (the earlier line first on a tie); an *of which* is
-    at most its line. Subtotals are then added up. Tables are not made consistent with each other.
-    """
-    negatives = sum(int((numbers < 0).sum()) for numbers in noisy.values())
-    if how is Afterwards.NONE and negatives:
-        raise InputError(
-            f"{negatives:,} noisy counts of level {counts.level} are negative, and tables hold counts from 0; choose "
-            "another --postprocess, and keep the noisy numbers in a file of their own with --measurements"
-        )
-    here = {one.table.name: one for one in measured}
-    kept = {known.predicate: _true(counts, known) for known in invariants if known.table.name in here}
-    result = np.zeros_like(counts.lower)
-    for name, one in here.items():
-        column = {line.number: number for number, line in enumerate(one.lines)}
-        values = np.maximum(noisy[name], 0)
-        if how is Afterwards.SIMPLE:
-            _scale(one.table, column, values, kept)
-            for line in one.lines:
-                if line.within is not None:
-                    own, whole = column[line.number], column[line.within]
-                    values[:, own] = np.minimum(values[:, own], values[:, whole])
-        for line in one.table.lines:
-            if line.variable in counts.column:
-                leaves = [column[leaf.number] for leaf in one.table.leaves_of(line)]
-                result[:, counts.column[line.variable]] = values[:, leaves].sum(axis=1)
-    return result, negatives
-
-
-def _true(counts: Counts, known: Invariant) -> Count:
-    columns = [counts.column[leaf.variable] for leaf in known.table.leaves_of(known.line)]
-    total: Count = counts.lower[:, columns].sum(axis=1)
-    return total
-
-
-def _scale(table: Table, column: Mapping[int, int], values: Count, kept: Mapping[Predicate, Count]) -> None:
-    """Scale leaves, in place, to what is known of their total; the smallest totals first, which then stay."""
-    if table.tally:
-        return  # a tally counts answers: its leaves do not add up to records
-    totals = [line for line in table.lines if line.predicate in kept and line.within is None]
-    fixed: list[int] = []
-    for line in sorted(totals, key=lambda line: (len(table.leaves_of(line)), -line.number)):
-        below = [column[leaf.number] for leaf in table.leaves_of(line)]
-        free = [at for at in below if at not in fixed]
-        assert line.predicate is not None  # it is one of those kept
-        known = kept[line.predicate] - values[:, [at for at in below if at in fixed]].sum(axis=1)
-        if (known < 0).any() or (not free and known.any()):
-            raise InputError(f"table {table.name}: the numbers to keep contradict each other; see glasshouse check")
-        if free:
-            values[:, free] = scale_to(values[:, free], known)
-            fixed += free
-
-
-def scale_to(values: Count, totals: Count) -> Count:
-    """Rows in proportion to what they were, in whole numbers that add up to the totals; rows of zeros evenly.
-
-    Every number is rounded down, and the largest remainders up, the earlier one first on a tie.
-
-    >>> scale_to(np.array([[1, 1, 2], [0, 0, 0]]), np.array([6, 4])).tolist()
-    [[2, 1, 3], [2, 1, 1]]
-    """
-    weights = np.where(values.sum(axis=1, keepdims=True) == 0, 1, values)
-    if float(weights.max(initial=0)) * float(totals.max(initial=0)) >= 2**62:
-        weights, totals = weights.astype(object), totals.astype(object)  # whole numbers of any size
-    wanted, whole = weights * totals[:, None], weights.sum(axis=1, keepdims=True)
-    scaled, remainder = (wanted // whole).astype(np.int64), (wanted % whole).astype(np.int64)
-    short = (totals - scaled.sum(axis=1)).astype(np.int64)
-    order = np.argsort(-remainder, axis=1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.broadcast_to(np.arange(order.shape[1]), order.shape), axis=1)
-    found: Count = scaled + (rank < short[:, None])
-    return found
 
 
 def _tables(scenario: Scenario, level: str, variables: Sequence[str]) -> tuple[Table, ...]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError
 from glasshouse.mechanism.account import fraction
 from glasshouse.records import UNLIMITED, Count
-from glasshouse.release import Line, Table
+from glasshouse.release import Line, Table, counted
 from glasshouse.schema import Predicate
 
 KEYS = 2**64  # how many different keys a cell can have
@@ -186,8 +186,7 @@ def description_of(table: Table, line: Line) -> bytes:
     """What a line counts, spelled in one way; the total of a tally is what its leaves count, answer by answer."""
     if line.predicate is not None:
         return _spelled(line.predicate)
-    parts = sorted(_spelled(leaf.predicate) for leaf in table.leaves_of(line) if leaf.predicate is not None)
-    return b"answers\0" + b"\0".join(parts)
+    return b"answers\0" + b"\0".join(sorted(_spelled(answer) for answer in counted(table, line)))
 
 
 def _spelled(predicate: Predicate) -> bytes:

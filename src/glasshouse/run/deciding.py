@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glasshouse.attack.published import untold
 from glasshouse.geography import Geography, plural
 from glasshouse.identities import TOLD, Cell, Finding
 from glasshouse.program.conflict import conflict
@@ -78,8 +79,9 @@ class Decider:
     def _compile(self, variables: tuple[str, ...], outer: tuple[str, ...]) -> Compiled:
         if (variables, outer) not in self.compiled:
             inside, around = self._tables(variables), self._tables(outer)
+            schema = self.schema.looking_away(untold(self.schema, [*inside, *around]))
             self.compiled[variables, outer] = compile_tables(
-                self.schema, inside, variables, around=around, around_present=outer
+                schema, inside, variables, around=around, around_present=outer
             )
         return self.compiled[variables, outer]
 

@@ -132,6 +132,7 @@ def _lines(counts: dict[str, Any], where: str, out: Path) -> list[str]:
     ]
     if counts["levels_unspent"]:
         lines.append(f"Left unspent: the shares of {', '.join(counts['levels_unspent'])}, which are not in the file.")
-    if counts["invariants"]:
-        lines.append(f"Published exactly, and in no account: {', '.join(counts['invariants'])}.")
+    exact = [*counts["invariants"], *(f"table {name}" for name in counts["held"])]
+    if exact:
+        lines.append(f"Published exactly, and in no account: {', '.join(exact)}.")
     return lines

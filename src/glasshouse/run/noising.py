@@ -23,18 +23,8 @@ from glasshouse.files.tables import TableFile, open_tables
 from glasshouse.mechanism.account import Allocation, epsilon
 from glasshouse.mechanism.gaussian import NEIGHBOURS, DiscreteGaussian
 from glasshouse.mechanism.sampler import draw_securely, simulate
-from glasshouse.protect.noise import (
-    Afterwards,
-    Draw,
-    Measured,
-    Plan,
-    add_noise,
-    invariant,
-    noise_of,
-    plan_by,
-    plan_evenly,
-    publish,
-)
+from glasshouse.protect.afterwards import Afterwards, Invariant, invariant, publish
+from glasshouse.protect.noise import Draw, Measured, Plan, add_noise, noise_of, plan_by, plan_evenly
 from glasshouse.records import Count
 from glasshouse.release import Counts
 from glasshouse.run.perturbing import Late, levels_of, long_rows
@@ -77,7 +67,7 @@ def noise_file(
         raw = Late(stack, measurements) if measurements else None
         for counts, unit in levels_of(file, scenario, assume, watch):
             if plan is None:  # by now every row has been read: it is known what is published
-                plan = _plan(scenario, published(scenario, file.seen, assume), rho, budget, neighbours)
+                plan = _plan(scenario, published(scenario, file.seen, assume), rho, budget, neighbours, kept)
                 _refuse_unmet(plan, kept, invariants)
             measured = plan.measured[counts.level]
             noisy = add_noise(counts, measured, plan.neighbours, _source(seed, unit, counts.level))
@@ -103,6 +93,7 @@ def noise_file(
         "ledger": {purpose: str(price) for purpose, price in plan.ledger.spent.items()},
         "levels_unspent": {level: str(left) for level, left in plan.unspent.items()},
         "invariants": [known.line.variable for known in kept],
+        "held": sorted({one.table.name for some in plan.measured.values() for one in some if one.held}),
         "postprocess": how.value,
         "source": "secure" if seed is None else "simulator",
     }
@@ -135,14 +126,16 @@ def _plan(
     rho: Fraction | None,
     budget: Allocation | None,
     neighbours: str,
+    kept: Sequence[Invariant],
 ) -> Plan:
+    known = {one.line.variable for one in kept}
     if budget is not None:
-        return plan_by(scenario, there, budget)
+        return plan_by(scenario, there, budget, known)
     assert rho is not None
-    return plan_evenly(scenario, there, rho, neighbours)
+    return plan_evenly(scenario, there, rho, neighbours, known)
 
 
-def _refuse_unmet(plan: Plan, kept: Sequence[Any], names: Sequence[str]) -> None:
+def _refuse_unmet(plan: Plan, kept: Sequence[Invariant], names: Sequence[str]) -> None:
     """A number that is to be kept and is nowhere in the file would be missed without a word."""
     there = {one.table.name for some in plan.measured.values() for one in some}
     for known, name in zip(kept, names, strict=True):

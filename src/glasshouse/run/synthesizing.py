@@ -209,9 +209,12 @@ def _household_frame(
     at = np.flatnonzero((people.unit_kind == HOUSEHOLD) | (people.unit_kind == VACANT))
     at = at[np.argsort(block[at], kind="stable")]
     count = mine.stop - mine.start
-    place, rooms, broken = np.full(len(block), -1), np.zeros(len(block), np.int64), np.zeros(len(block), np.int64)
-    place[:count], rooms[:count] = housed.property[mine], housed.bedrooms[mine]
-    broken[:count] = housed.violation[mine]
+    place = np.full(len(block), -1)
+    place[:count] = housed.property[mine]
+    told = {"bedrooms": housed.bedrooms, "violation": housed.violation, "reported": housed.reported}
+    columns = {name: np.zeros(len(block), np.int16) for name in told}  # vacant units have none
+    for name, values in told.items():
+        columns[name][:count] = values[mine]
     return pl.DataFrame(
         [
             unit_id.gather(at),
@@ -221,8 +224,7 @@ def _household_frame(
             pl.Series("persons", homes.persons[at].astype(np.int16)),
             pl.Series("children", homes.children[at].astype(np.int16)),
             subsidy.property_ids(place[at]),
-            pl.Series("bedrooms", rooms[at].astype(np.int16)),
-            pl.Series("violation", broken[at].astype(np.int16)),
+            *(pl.Series(name, values[at]) for name, values in columns.items()),
         ]
     )
 

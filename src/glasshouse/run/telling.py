@@ -94,7 +94,8 @@ class Teller:
         return "Because " + "; ".join(self._number(number) for number in reason.numbers) + "."
 
     def _number(self, number: Number) -> str:
-        said = "" if number.line.predicate is None else self.wording.said(self.schema, number.line.predicate)
+        line = number.line
+        said = line.label if line.predicate is None else self.wording.said(self.schema, line.predicate)
         if number.lower == number.upper:
             count = "none" if number.lower == 0 else f"{number.lower:,}"
         elif number.upper >= UNLIMITED:
