@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glasshouse.errors import InputError
-from glasshouse.run import noise_cli, swap_cli, table_protections_cli, topdown_cli  # noqa: F401  # they add to protect
+from glasshouse.run import (  # noqa: F401  # they add to protect
+    noise_cli,
+    properties_cli,
+    swap_cli,
+    table_protections_cli,
+    topdown_cli,
+)
 from glasshouse.run.attack_cli import app as attack_app
 from glasshouse.run.compare_cli import app as compare_app
+from glasshouse.run.detect_cli import app as detect_app
 from glasshouse.run.infer_cli import app as infer_app
 from glasshouse.run.options import (
     BAD_INPUT,
@@ -66,6 +73,7 @@ app = typer.Typer(
 app.add_typer(population_app)
 app.add_typer(attack_app)
 app.add_typer(verify_app)
+app.add_typer(detect_app)
 app.add_typer(reidentify_app)
 app.add_typer(tradeoff_app)
 app.add_typer(protect_app, name="protect")

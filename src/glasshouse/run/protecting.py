@@ -12,7 +12,8 @@ from glasshouse.run.options import finish, refuse_no_file
 
 protect_app = typer.Typer(
     rich_markup_mode=None,
-    help="Protect records (swap, topdown, relocate) or tables (noise, round, suppress, cellkey).",
+    help="Protect records (swap, topdown, relocate), tables (noise, round, suppress, cellkey) or statistics of "
+    "subsidised properties (properties).",
     no_args_is_help=True,
 )
 

@@ -14,8 +14,9 @@ from glasshouse.run.protecting import OutFile, Overwrite, RecordsFile, Seed, fro
 
 @protect_app.command(
     epilog="Example:  glasshouse protect swap county/cef.parquet --rate 0.1 --coordinates county/blocks.parquet "
-    "--out swapped.parquet --log pairs.parquet\n\nPersons, voting-age persons and households of each size stay as "
-    "counted in every block; the log undoes the swap: keep it as you keep the records."
+    "--out swapped.parquet --log pairs.parquet\n\nThe households go along with  --households "
+    "county/households.parquet --households-out moved.parquet\n\nPersons, voting-age persons and households of each "
+    "size stay as counted in every block; the log undoes the swap: keep it as you keep the records."
 )
 def swap(
     records: RecordsFile,
@@ -44,6 +45,14 @@ def swap(
     log: Annotated[
         Path | None, typer.Option("--log", metavar="FILE", help="Write the pairs: .csv, .csv.gz or .parquet; private.")
     ] = None,
+    households: Annotated[
+        Path | None,
+        typer.Option("--households", metavar="FILE", help="The file of the same households: household_id, block, ..."),
+    ] = None,
+    households_out: Annotated[
+        Path | None,
+        typer.Option("--households-out", metavar="FILE", help="Write --households, too, with the same moves."),
+    ] = None,
     seed: Seed = 1,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -57,17 +66,22 @@ def swap(
         raise InputError(f"--rate {rate:g}: expected the share of households that change block, from 0 to 1")
     if quarters not in QUARTERS:
         raise unknown("--group-quarters", quarters, QUARTERS)
+    if (households is None) != (households_out is None):
+        raise InputError("--households and --households-out go together: give both, or neither")
     inputs = {"records": records} | ({"coordinates": coordinates} if coordinates else {})
-    _check_log(log, out, inputs, overwrite=overwrite)
+    inputs |= {"households": households} if households else {}
+    _check_beside("--log", log, out, inputs, overwrite=overwrite)
+    others = inputs | ({"log": log} if log else {})
+    _check_beside("--households-out", households_out, out, others, overwrite=overwrite)
     parameters = {
         "rate": rate, "nearest": nearest, "small": small, "group-quarters": quarters, "log": log is not None,
-        "seed": seed,
+        "households-out": str(households_out) if households_out else "", "seed": seed,
     }  # fmt: skip
 
     def work() -> tuple[dict[str, Any], list[str]]:
         counts = swap_file(
             records, out, rate=rate, seed=seed, nearest=nearest, small=small, coordinates=coordinates,
-            quarters=quarters, log=log,
+            quarters=quarters, log=log, households=households, households_out=households_out,
         )  # fmt: skip
         notes = _notes(counts, rate)
         if quarters == "synthesize" and not counts["group_quarters_persons"]:
@@ -80,7 +94,10 @@ def swap(
         )
         if quarters == "synthesize":
             line += f"; race and origin of {counts['redrawn']:,} persons in group quarters drawn anew"
-        return {**counts, "notes": notes}, [f"{line} -> {out}"]
+        lines = [f"{line} -> {out}"]
+        if households_out:
+            lines.append(f"{counts['units']:,} housing units, with the same moves -> {households_out}")
+        return {**counts, "notes": notes}, lines
 
     return from_file_to_file(
         "protect swap", parameters, inputs, out, work, overwrite=overwrite, as_json=as_json, quiet=quiet
@@ -111,15 +128,15 @@ def _notes(counts: dict[str, Any], rate: float) -> list[str]:
     return notes
 
 
-def _check_log(log: Path | None, out: Path, inputs: dict[str, Path], *, overwrite: bool) -> None:
-    """Refuse a log that would replace something else, and a result that is there without its log."""
+def _check_beside(option: str, path: Path | None, out: Path, inputs: dict[str, Path], *, overwrite: bool) -> None:
+    """Refuse a second file that would replace something else, and a result that is there without it."""
     from glasshouse.files.output import check_kind
 
-    if log is None:
+    if path is None:
         return
-    check_kind(log)
-    if log.resolve() in {path.resolve() for path in (out, *inputs.values())}:
-        raise InputError(f"--log {log}: that is another file of this command; name another")
-    if not overwrite and log.exists() != out.exists():
-        there, absent = (log, out) if log.exists() else (out, log)
+    check_kind(path)
+    if path.resolve() in {other.resolve() for other in (out, *inputs.values())}:
+        raise InputError(f"{option} {path}: that is another file of this command; name another")
+    if not overwrite and path.exists() != out.exists():
+        there, absent = (path, out) if path.exists() else (out, path)
         raise InputError(f"{there} exists, and {absent} does not; remove it or add --overwrite")

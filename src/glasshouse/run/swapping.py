@@ -2,12 +2,13 @@
 
 The file is read twice: first the columns that decide, for the whole file; then everything, piece by piece, to be
 written as it came, in the order of its rows, with other blocks. Households are numbered by their identifiers and take
-their draws from them, so the order of rows decides nothing.
+their draws from them, so the order of rows decides nothing. The file of the households themselves can go along.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,9 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Chunk, Source, need_columns, open_source
-from glasshouse.files.output import row_writer
+from glasshouse.files.output import RowWriter, row_writer
 from glasshouse.files.places import PlaceColumns, check_codes, read_codes
 from glasshouse.files.surroundings import numbers_of
-from glasshouse.geography import Geography
 from glasshouse.protect.nearby import (
     RANKING,
     TIERS,
@@ -36,15 +36,23 @@ from glasshouse.protect.nearby import (
 from glasshouse.protect.quarters import redraw
 from glasshouse.protect.swap import at_risk, swap_key
 from glasshouse.run.study import chance
+from glasshouse.run.swapped_households import (
+    GEOGRAPHY,
+    HOUSEHOLD,
+    PLACE,
+    Moves,
+    check_households,
+    identifiers,
+    write_households,
+)
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 QUARTERS = ("keep", "synthesize")
-PLACE, HOUSEHOLD, QUARTERED, DEFINED, HISPANIC = "block", "household_id", "gq", "data_defined", "hispanic"
+QUARTERED, DEFINED, HISPANIC = "gq", "data_defined", "hispanic"
 RACES = ("white", "black", "aian", "asian", "nhopi", "sor")
-GEOGRAPHY = Geography({"state": 2, "county": 5, "tract": 11, "block": 15}, "block", "tract")
 VOTING_AGE = 18
 OLDEST = 110
 HIGHEST_QUARTERS = 999  # codes of group quarters have up to three digits
@@ -69,8 +77,16 @@ def swap_file(
     coordinates: Path | None = None,
     quarters: str = "keep",
     log: Path | None = None,
+    households: Path | None = None,
+    households_out: Path | None = None,
 ) -> dict[str, Any]:
-    """Write the records of a file with some households in each other's blocks; what was done, in numbers."""
+    """Write the records of a file with some households in each other's blocks; what was done, in numbers.
+
+    `households` is the file of these households, which is written with the same moves to `households_out`. All files
+    get their names when all are whole.
+    """
+    if (households is None) != (households_out is None):
+        raise InputError("--households and --households-out go together: give both, or neither")
     if quarters not in QUARTERS:
         raise unknown("--group-quarters", quarters, QUARTERS)
     if not 0 <= rate <= 1:
@@ -101,9 +117,16 @@ def swap_file(
         counts["redrawn"] = counts["group_quarters_persons"]
         counts["redrawn_differently"] = int((cell != people.cell).sum())
     block = np.where(people.unit >= 0, np.append(done.block, 0)[people.unit], people.block)
-    _write(source, out, people.blocks, block, cell if quarters == "synthesize" else None)
-    if log is not None:
-        _write_log(log, people, homes, done)
+    moves = Moves(source, people.names, people.line, people.blocks, homes.block, done.block)
+    with ExitStack() as stack:
+        if households is not None and households_out is not None:
+            units, said = check_households(households, moves)
+            counts |= said
+            write_households(units, stack.enter_context(row_writer(households_out)), moves)
+        if log is not None:
+            _write_log(stack.enter_context(row_writer(log)), people, homes, done)
+        writer = stack.enter_context(row_writer(out))
+        _write(source, writer, people.blocks, block, cell if quarters == "synthesize" else None)
     return counts
 
 
@@ -119,6 +142,7 @@ class _People:
     blocks: pl.Series  # codes, sorted
     names: pl.Series  # identifiers of households, sorted
     home: Ints  # the block of each household
+    line: Ints  # where its first member stands
 
 
 def _people(source: Source) -> _People:
@@ -152,10 +176,11 @@ def _people(source: Source) -> _People:
     at = np.flatnonzero(unit >= 0)
     home = np.empty(len(names), np.int64)
     home[unit[at]] = block[at]
+    line_of = first + at[np.unique(unit[at], return_index=True)[1]]
     _refuse_divided(source, first, unit, at, block, home)
     columns = {name: frame[name].to_numpy() for name in ("adult", "cell", DEFINED)}
     cell = columns["cell"].astype(np.int64)
-    return _People(block, unit, columns["adult"], cell, columns[DEFINED], blocks, names, home)
+    return _People(block, unit, columns["adult"], cell, columns[DEFINED], blocks, names, home, line_of)
 
 
 def _deciding(source: Source, chunk: Chunk) -> pl.DataFrame:
@@ -169,7 +194,7 @@ def _deciding(source: Source, chunk: Chunk) -> pl.DataFrame:
         line = chunk.first + int(np.argmin(race))
         raise InputError(f"{source.where(line)}: {' '.join(RACES)} are all 0; expected at least one 1")
     cell = race | _whole(source, chunk, HISPANIC, 1) << len(RACES)
-    household = _identifier(source, chunk)
+    household = identifiers(source, chunk)
     quartered = household.is_null().to_numpy()
     if QUARTERED in chunk.frame.columns:
         quartered |= _whole(source, chunk, QUARTERED, HIGHEST_QUARTERS) > 0
@@ -199,21 +224,6 @@ def _whole(source: Source, chunk: Chunk, name: str, highest: int) -> Ints:
         expected = "0 or 1" if highest == 1 else f"a whole number from 0 to {highest}"
         raise InputError(f"{source.where(chunk.first + at)}: column '{name}' is {said}; expected {expected}")
     return number.to_numpy().astype(np.int64)
-
-
-def _identifier(source: Source, chunk: Chunk) -> pl.Series:
-    """Identifiers of households as text; a blank is null. Numbers, some blank, may have been made decimals."""
-    column = chunk.frame[HOUSEHOLD]
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-        whole = column.cast(pl.Int64, strict=False)
-        wrong = (column.is_not_null() & (whole.cast(pl.Float64) != column).fill_null(True)) | (column.abs() >= 2**53)
-        if wrong.any():
-            line = chunk.first + int(wrong.arg_max() or 0)
-            raise InputError(f"{source.where(line)}: column '{HOUSEHOLD}' is a decimal; write the column as text")
-        column = whole
-    text = column.cast(pl.String).str.strip_chars()
-    return text.set(text == "", None).alias(HOUSEHOLD)
 
 
 def _refuse_divided(source: Source, first: int, unit: Ints, at: Ints, block: Ints, home: Ints) -> None:
@@ -313,19 +323,18 @@ def _synthetic(people: _People, source: Source, seed: int) -> tuple[Ints, int]:
     return cell, done.from_state
 
 
-def _write(source: Source, out: Path, blocks: pl.Series, block: Ints, cell: Ints | None) -> None:
+def _write(source: Source, writer: RowWriter, blocks: pl.Series, block: Ints, cell: Ints | None) -> None:
     """The records as they came, in their new blocks; with cells, race and origin are written anew."""
     kinds = pl.read_parquet_schema(source.path) if source.counted_in == "row" else {}
     kinds = {name: kind for name, kind in kinds.items() if name != PLACE}
     done = 0
-    with row_writer(out) as writer:
-        for chunk in source.chunks():
-            rows = slice(done, done + chunk.frame.height)
-            done = rows.stop
-            columns = [blocks.gather(block[rows]).alias(PLACE)]
-            if cell is not None:
-                columns += _spelled(cell[rows], chunk.frame)
-            writer.write(chunk.frame.with_columns(columns).cast(kinds))  # type: ignore[arg-type]  # as they came
+    for chunk in source.chunks():
+        rows = slice(done, done + chunk.frame.height)
+        done = rows.stop
+        columns = [blocks.gather(block[rows]).alias(PLACE)]
+        if cell is not None:
+            columns += _spelled(cell[rows], chunk.frame)
+        writer.write(chunk.frame.with_columns(columns).cast(kinds))  # type: ignore[arg-type]  # as they came
 
 
 def _spelled(cell: Ints, frame: pl.DataFrame) -> Sequence[pl.Series]:
@@ -334,7 +343,7 @@ def _spelled(cell: Ints, frame: pl.DataFrame) -> Sequence[pl.Series]:
     return [pl.Series(name, value).cast(frame[name].dtype) for name, value in values.items()]
 
 
-def _write_log(log: Path, people: _People, homes: Homes, done: NearbySwap) -> None:
+def _write_log(writer: RowWriter, people: _People, homes: Homes, done: NearbySwap) -> None:
     """The pairs, a row for each of the two, in the order of identifiers. Who reads it undoes the swap."""
     moved = np.flatnonzero(done.partner >= 0)
     columns = (
@@ -345,5 +354,4 @@ def _write_log(log: Path, people: _People, homes: Homes, done: NearbySwap) -> No
         pl.Series(done.distance[moved]),
         pl.Series(homes.tier[moved] + 1),
     )
-    with row_writer(log) as writer:
-        writer.write(pl.DataFrame(dict(zip(LOG.names(), columns, strict=True)), schema=LOG))
+    writer.write(pl.DataFrame(dict(zip(LOG.names(), columns, strict=True)), schema=LOG))
