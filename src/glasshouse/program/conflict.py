@@ -63,7 +63,7 @@ def conflict(compiled: Compiled, counts: Counts, area: Area | None = None, ladde
         unsure |= answer == Outcome.STOPPED or (answer == Outcome.INFEASIBLE and how == Proof.UNDECIDED)
         return answer == Outcome.INFEASIBLE and how != Proof.UNDECIDED
 
-    chosen = np.sort(_smallest(contradict, everything[:0], everything, fresh=False))
+    chosen = np.sort(smallest(contradict, everything[:0], everything, fresh=False))
     _, proof = numbers.fit(chosen, ladder)
     return Conflict(numbers.named(chosen), proof, not unsure)
 
@@ -71,9 +71,7 @@ def conflict(compiled: Compiled, counts: Counts, area: Area | None = None, ladde
 Test = Callable[[Array], bool]
 
 
-def _smallest(
-    contradict: Test, given: NDArray[np.int64], open_: NDArray[np.int64], *, fresh: bool
-) -> NDArray[np.int64]:
+def smallest(contradict: Test, given: NDArray[np.int64], open_: NDArray[np.int64], *, fresh: bool) -> NDArray[np.int64]:
     """The numbers of `open_` needed for a contradiction with `given`; `fresh` says that `given` has just grown."""
     if fresh and contradict(given):
         return open_[:0]
@@ -81,8 +79,8 @@ def _smallest(
         return open_
     half = len(open_) // 2
     first, second = open_[:half], open_[half:]
-    late = _smallest(contradict, np.concatenate([given, first]), second, fresh=True)
-    early = _smallest(contradict, np.concatenate([given, late]), first, fresh=len(late) > 0)
+    late = smallest(contradict, np.concatenate([given, first]), second, fresh=True)
+    early = smallest(contradict, np.concatenate([given, late]), first, fresh=len(late) > 0)
     return np.concatenate([early, late])
 
 

@@ -82,7 +82,7 @@ def highs(program: IntegerProgram, limit: Limit) -> Solution:
         outcome = Outcome.STOPPED if x is None else Outcome.FEASIBLE
         return certified(program, Solution(outcome, x, clock=relaxation.status == _Status.kTimeLimit))
     if not limit.branches:
-        return Solution(Outcome.STOPPED, bound=floor, floor=floor, duals=relaxation.duals)
+        return Solution(Outcome.STOPPED, bound=floor, floor=floor, duals=relaxation.duals, point=relaxation.x)
     left = inf if limit.seconds is None else limit.seconds - (time.perf_counter() - began)
     if left <= 0:
         return Solution(Outcome.STOPPED, bound=floor, floor=floor, clock=True)

@@ -79,6 +79,7 @@ class Solution:
     proof: Proof = Proof.UNDECIDED
     clock: bool = False  # the wall clock stopped it: another run may know more
     duals: NDArray[np.float64] | None = None  # of the rows, at the relaxation: multipliers for a bound, never trusted
+    point: NDArray[np.float64] | None = None  # where the relaxation is least, if the engine was told to stop there
 
 
 @dataclass(frozen=True, eq=False)

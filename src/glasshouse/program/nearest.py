@@ -29,6 +29,16 @@ LINES = (*range(8), 10, 12, 16, 24, 32, 64, 256, 4096)  # lines to begin with, b
 
 
 @dataclass(frozen=True)
+class Beside:
+    """Rows that hold whatever the noisy numbers are, and the most that each variable can be."""
+
+    rows: sparse.csr_matrix
+    lower: Count
+    upper: Count
+    most: Count
+
+
+@dataclass(frozen=True)
 class Nearest:
     """The histogram (by cell) nearest to the counts: its numbers, and `floor <= least error <= error`.
 
@@ -76,25 +86,53 @@ def nearest(
         live[members.indices[members.indptr[row] : members.indptr[row + 1]]] = False
     cells = np.flatnonzero(live)
     members = members[:, cells].tocsr()
-    soft = np.flatnonzero(~exact[used])
+    found = nearest_sums(
+        members, noisy[used], weights[used], exact[used], (low[used], high[used]), power=power, ladder=ladder,
+        thorough=thorough,
+    )  # fmt: skip
+    counts = np.zeros(len(compiled.cells), np.int64)
+    counts[cells] = found.x
+    return replace(found, x=counts, fitted=_fitted(compiled, counts))
+
+
+def nearest_sums(
+    members: sparse.csr_matrix,
+    noisy: Count,
+    weights: Count,
+    hard: NDArray[np.bool_],
+    between: tuple[Count, Count],
+    *,
+    power: int = 2,
+    cost: Count | None = None,
+    beside: Beside | None = None,
+    ladder: Ladder = CLIMB,
+    thorough: bool = True,
+) -> Nearest:
+    """The same for sums given as rows over variables, each variable of which may have a cost of its own.
+
+    What is minimised, and told as the error, is then the cost of the variables and the weighted error together.
+    """
+    soft = np.flatnonzero(~hard)
+    own = np.zeros(members.shape[1], np.int64) if cost is None else cost
     lines = [list(LINES) if power == 2 else [] for _ in soft]
+    step = int(np.concatenate([weights[weights > 0], own[own > 0]]).min(initial=1))
     for _ in range(ROUNDS):
-        program = _program(members, noisy[used], weights[used], soft, lines, (low[used], high[used]))
-        solution = _solved(program, ladder, int(weights[weights > 0].min(initial=1)), thorough)
+        program = _program(members, noisy, weights, soft, lines, between, own, beside)
+        solution = _solved(program, ladder, step, thorough)
         if solution.x is None:
-            return _unanswered(compiled, solution)
-        counts = np.zeros(len(compiled.cells), np.int64)
-        counts[cells] = solution.x[: len(cells)]
-        errors = np.abs(np.asarray(members @ solution.x[: len(cells)]) - noisy[used])[soft]
-        error = int(sum(w * e**power for w, e in zip(weights[used][soft].tolist(), errors.tolist(), strict=True)))
+            return _unanswered(members, solution)
+        counts = solution.x[: members.shape[1]]
+        errors = np.abs(np.asarray(members @ counts) - noisy)[soft]
+        error = int(sum(w * e**power for w, e in zip(weights[soft].tolist(), errors.tolist(), strict=True)))
+        error += int(own @ counts)
         missed = [at for at, e in enumerate(errors.tolist()) if lines[at] and not {e - 1, e} & set(lines[at])]
         if not missed:
-            return _answer(solution, compiled, counts, error)
+            return _answer(solution, members, counts, error)
         if errors.max() > FARTHEST:
             break  # the square is beyond what a program can hold
         for at in missed:
             lines[at] = sorted({*lines[at], int(errors[at]) - 1, int(errors[at])})
-    return _answer(replace(solution, proof=Proof.UNDECIDED), compiled, counts, error)
+    return _answer(replace(solution, proof=Proof.UNDECIDED), members, counts, error)
 
 
 def _solved(program: IntegerProgram, ladder: Ladder, weight: int, thorough: bool) -> Solution:
@@ -157,6 +195,8 @@ def _program(
     soft: Array,
     lines: list[list[int]],
     between: tuple[Count, Count],
+    own: Count,
+    beside: Beside | None,
 ) -> IntegerProgram:
     """cells x - up + down = noisy for each number; its cost is up + down, or a variable above every line of them.
 
@@ -173,13 +213,15 @@ def _program(
     row_lower, row_upper = [noisy], [noisy]
     at = m
     limited = np.flatnonzero((between[0] > 0) | (between[1] < UNLIMITED))
-    inside = members[limited]
-    rows.append(at + np.repeat(np.arange(len(limited)), np.diff(inside.indptr)))
-    columns.append(inside.indices.astype(np.int64))
-    values.append(inside.data.astype(np.int64))
-    row_lower.append(between[0][limited])
-    row_upper.append(between[1][limited])
-    at += len(limited)
+    held = [(members[limited], between[0][limited], between[1][limited])]
+    held += [] if beside is None else [(beside.rows, beside.lower, beside.upper)]
+    for inside, least, most in held:
+        rows.append(at + np.repeat(np.arange(len(least)), np.diff(inside.indptr)))
+        columns.append(inside.indices.astype(np.int64))
+        values.append(inside.data.astype(np.int64))
+        row_lower.append(least)
+        row_upper.append(most)
+        at += len(least)
     for number, variable in zip(squared, cost.tolist(), strict=True):
         through = np.array(lines[number], np.int64)
         row, slope = at + np.arange(len(through)), -(2 * through + 1)
@@ -193,13 +235,14 @@ def _program(
     row, column, value = np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
     order = np.lexsort((column, row))
     price = np.zeros(n + 2 * k + len(squared), np.int64)
+    price[:n] = own
     price[cost] = weights[soft[squared]]
     plain = np.setdiff1d(np.arange(k), squared)
     price[up[plain]] = price[down[plain]] = weights[soft[plain]]
     return IntegerProgram(
         price,
         np.zeros(len(price), np.int64),
-        _limits(members, noisy, soft, squared, between[0]),
+        _limits(members, noisy, soft, squared, between[0], beside),
         np.concatenate(row_lower),
         np.concatenate(row_upper),
         np.concatenate([[0], np.cumsum(np.bincount(row, minlength=at))]),
@@ -208,11 +251,16 @@ def _program(
     )
 
 
-def _limits(members: sparse.csr_matrix, noisy: Count, soft: Array, squared: list[int], lower: Count) -> Count:
+def _limits(
+    members: sparse.csr_matrix, noisy: Count, soft: Array, squared: list[int], lower: Count, beside: Beside | None
+) -> Count:
     """What cells, errors and costs can at most be."""
     largest = np.maximum(np.maximum(noisy, 0), np.minimum(lower, UNLIMITED))
     cells = np.zeros(members.shape[1], np.int64)
-    np.maximum.at(cells, members.indices, largest[np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))])
+    if beside is None:
+        np.maximum.at(cells, members.indices, largest[np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))])
+    else:
+        cells = beside.most
     most = np.asarray(members.astype(np.float64) @ cells.astype(np.float64))
     up = np.minimum(np.maximum(most - noisy, 0), UNLIMITED).astype(np.int64)[soft]
     down = np.maximum(noisy, 0)[soft]
@@ -220,18 +268,20 @@ def _limits(members: sparse.csr_matrix, noisy: Count, soft: Array, squared: list
     return np.concatenate([cells, up, down, np.minimum(far**2, UNLIMITED)])
 
 
-def _answer(solution: Solution, compiled: Compiled, counts: Count, error: int) -> Nearest:
+def _answer(solution: Solution, members: sparse.csr_matrix, counts: Count, error: int) -> Nearest:
     floor = error if solution.proof != Proof.UNDECIDED else max(solution.floor or 0, 0)
     outcome = Outcome.OPTIMAL if solution.proof != Proof.UNDECIDED else Outcome.FEASIBLE
     clock = solution.clock and solution.proof == Proof.UNDECIDED
-    return Nearest(outcome, counts, _fitted(compiled, counts), error, floor, solution.proof, clock)
+    return Nearest(outcome, counts, np.asarray(members @ counts), error, floor, solution.proof, clock)
 
 
-def _unanswered(compiled: Compiled, solution: Solution) -> Nearest:
-    nothing = np.zeros(len(compiled.cells), np.int64)
+def _unanswered(members: sparse.csr_matrix, solution: Solution) -> Nearest:
+    nothing = np.zeros(members.shape[1], np.int64)
     outcome = solution.outcome if solution.outcome == Outcome.INFEASIBLE else Outcome.STOPPED
     floor = max(solution.floor or 0, 0)
-    return Nearest(outcome, nothing, _fitted(compiled, nothing), UNLIMITED, floor, solution.proof, solution.clock)
+    return Nearest(
+        outcome, nothing, np.asarray(members @ nothing), UNLIMITED, floor, solution.proof, solution.clock
+    )  # fmt: skip
 
 
 def _fitted(compiled: Compiled, counts: Count) -> Count:

@@ -18,7 +18,7 @@ from glasshouse.program.bounds import Cost, distance, linear
 from glasshouse.program.histogram import Problem
 from glasshouse.program.ladder import Answers, Ladder
 from glasshouse.program.propagate import Array
-from glasshouse.program.reduce import split, with_sums
+from glasshouse.program.reduce import Programs, split, with_sums
 from glasshouse.records import Count
 from glasshouse.schema import EVERYONE, Predicate, Recode
 
@@ -100,16 +100,30 @@ def farthest(
         x = answers.x
     else:
         group, knots, owner = _groups(problem, start, coarse, counted, among)
-        longer, old, new = with_sums(problem.programs, group, owner)
-        cost = _spread(len(longer.lower), new, knots, halved[owner])
-        longer_begin = np.zeros(len(longer.lower), np.int64)
-        longer_begin[old] = begin
-        np.add.at(longer_begin, new[group[group >= 0]], begin[group >= 0])
-        whole = split(longer, problem.bad, propagate=ladder.propagate)
-        answers = rungs.minimum(whole, cost, ladder, start=longer_begin, fitting=fitting)
-        x = answers.x[old]
+        answers, x = farthest_in_groups(
+            problem.programs, problem.bad, begin, group, knots, owner, halved, ladder, fitting
+        )  # fmt: skip
     twice = np.where(halved, 2, 1)
     return Farthest(answers, x, twice * (total - answers.value), twice * (total - answers.floor))
+
+
+def farthest_in_groups(
+    programs: Programs, bad: NDArray[np.bool_], begin: Array, group: Array, knots: Count, owner: NDArray[np.int64],
+    halved: NDArray[np.bool_], ladder: Ladder, fitting: NDArray[np.bool_] | None = None,
+) -> tuple[Answers, Array]:  # fmt: skip
+    """What is least like a start in the sums of groups of variables (-1: of none), and its x.
+
+    `knots` is what the start has in each group, `owner` the program of each group; where `halved`, all totals are the
+    same and what overlaps the start is counted instead of the distance.
+    """
+    longer, old, new = with_sums(programs, group, owner)
+    cost = _spread(len(longer.lower), new, knots, halved[owner])
+    longer_begin = np.zeros(len(longer.lower), np.int64)
+    longer_begin[old] = begin
+    np.add.at(longer_begin, new[group[group >= 0]], begin[group >= 0])
+    whole = split(longer, bad, propagate=ladder.propagate)
+    answers = rungs.minimum(whole, cost, ladder, start=longer_begin, fitting=fitting)
+    return answers, answers.x[old]
 
 
 def _groups(

@@ -128,6 +128,7 @@ class Bars:
     group: Axis
     side_by_side: bool = True
     colours: tuple[str, ...] = COLOURS  # of the groups, in the order of the data
+    numbers: str = ".3f"  # how they are written
 
     def spec(self) -> Spec:
         x = self.x.step(sort=None, axis={"labelAngle": 0} if self.side_by_side else {"labels": False, "ticks": False})
@@ -147,7 +148,7 @@ class Bars:
         order = encoding["color"]["scale"]["domain"]
         encoding["xOffset"] = {"field": self.group.column, "type": "nominal", "sort": order}
         label = {"type": "text", "dy": -6, "fontSize": 10}
-        text = {"field": self.y.column, "type": "quantitative", "format": ".3f"}
+        text = {"field": self.y.column, "type": "quantitative", "format": self.numbers}
         above = {key: encoding[key] for key in ("x", "y", "xOffset")} | {"text": text}
         layers = [{"mark": "bar", "encoding": encoding}, {"mark": label, "encoding": above}]
         return {"title": self.title, "width": 330, "height": 240, "data": values, "layer": layers}

@@ -1,0 +1,159 @@
+"""How well are blocks and households with violations found? Precision, recall and match rate, beside guessing.
+
+A block is *putative* when it is certain from the numbers that somebody breaks the rule. Households are matched through
+a key: the kinds of household that break the rule in the likely data sets of a block, the most frequent first, are
+looked up in a list of households; who has one of the first k kinds is putative (section 4.1 and appendix G of Steed,
+Qing and Wu).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from glasshouse.assess.rates import wilson
+
+ALL, DETECTED = "others", "detected"  # blocks
+LIKELY, SAMPLING = "likely data sets", "sample of truth"  # attackers
+EVERYBODY, UNIQUES = "all", "unique"  # households
+UNRANKED = 0  # the rank of what no attacker names
+Values = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Values of a key, the most frequent among those who break the rule first."""
+
+    values: Values
+    weight: NDArray[np.int64]
+
+
+def ranked(values: Values, weight: NDArray[np.int64]) -> Ranking:
+    """The different values with some weight, the heaviest first; of equals, the smaller values."""
+    found, inverse = np.unique(values, axis=0, return_inverse=True)
+    total = np.zeros(len(found), np.int64)
+    np.add.at(total, inverse.reshape(-1), weight)
+    order = np.argsort(-total, kind="stable")
+    order = order[total[order] > 0]
+    return Ranking(found[order], total[order])
+
+
+def counted(values: Values, broken: NDArray[np.bool_], ranking: Ranking | None) -> Iterator[tuple[int, ...]]:
+    """By rank: households of a block with that value, those who break the rule; and of those alone with their value.
+
+    Rank 0 has all households whose value is not ranked. Ranks that nobody has are told too: they match nobody.
+    """
+    names = {} if ranking is None else {row.tobytes(): rank for rank, row in enumerate(ranking.values, 1)}
+    found, inverse, size = np.unique(values, axis=0, return_inverse=True, return_counts=True)
+    inverse = inverse.reshape(-1)
+    rank = np.array([names.get(row.tobytes(), UNRANKED) for row in np.ascontiguousarray(found)], np.int64)
+    alone = size == 1
+    violations = np.bincount(inverse, weights=broken, minlength=len(found)).astype(np.int64)
+    for number in range(len(names) + 1):
+        mine = rank == number
+        yield (number, int(size[mine].sum()), int(violations[mine].sum()), int(alone[mine].sum()),
+               int(violations[mine & alone].sum()))  # fmt: skip
+
+
+def of_blocks(places: pl.DataFrame) -> dict[str, Any]:
+    """Table 1: how many blocks are putative, and how often that is right; beside choosing blocks at random."""
+    decided = places.filter(pl.col("answer") != "contradiction")
+    putative = pl.col("answer") == "certain"
+    true = pl.col("violations_true") > 0
+    numbers = places.select(
+        pl.len().alias("blocks"),
+        true.sum().alias("with_violations"),
+        putative.sum().alias("putative"),
+        (putative & true).sum().alias("confirmed"),
+        (pl.col("answer") == "contradiction").sum().alias("contradictions"),
+    ).row(0, named=True)
+    return {
+        **numbers,
+        "decided": decided.height,
+        "precision": _rate(numbers["confirmed"], numbers["putative"]),
+        "recall": _rate(numbers["confirmed"], numbers["with_violations"]),
+        "precision_by_chance": _share(numbers["with_violations"], numbers["blocks"]),
+        "recall_by_chance": _share(numbers["putative"], numbers["blocks"]),
+    }
+
+
+def _rate(hits: int, total: int) -> dict[str, float] | None:
+    if not total:
+        return None
+    low, high = wilson(hits, total)
+    return {"value": hits / total, "low": float(low), "high": float(high)}
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+RATES = {
+    "attacker": pl.String, "blocks": pl.String, "key": pl.String, "households": pl.String, "k": pl.Int64,
+    "population": pl.Int64, "violations": pl.Int64, "putative": pl.Int64, "confirmed": pl.Int64,
+    "precision": pl.Float64, "low": pl.Float64, "high": pl.Float64, "recall": pl.Float64, "match_rate": pl.Float64,
+    "baseline": pl.Float64, "all_putative": pl.Boolean,
+}  # fmt: skip
+
+
+def of_households(matches: pl.LazyFrame) -> pl.DataFrame:
+    """Precision, recall and match rate at every k, by attacker, key and households; the baseline is chance.
+
+    The reconstructing attacker looks in detected blocks only; the one with a sample of the truth once there, and once
+    everywhere. Recall is always of all violations. The interval takes households as independent.
+    """
+    found = []
+    for attacker, where in ((LIKELY, (DETECTED,)), (SAMPLING, (DETECTED,)), (SAMPLING, (DETECTED, ALL))):
+        rows = matches.filter(pl.col("attacker") == attacker)
+        for households, size, broken in ((EVERYBODY, "households", "violations"),
+                                         (UNIQUES, "unique", "unique_violations")):  # fmt: skip
+            named = "detected" if where == (DETECTED,) else "all"
+            found.append(_at_every_k(rows, where, size, broken).with_columns(
+                attacker=pl.lit(attacker), blocks=pl.lit(named), households=pl.lit(households)))  # fmt: skip
+    frame = pl.concat(found)
+    low, high = wilson(frame["confirmed"].to_numpy(), frame["putative"].to_numpy())
+    return frame.with_columns(low=pl.Series(low), high=pl.Series(high)).select(list(RATES)).cast(pl.Schema(RATES))
+
+
+def _at_every_k(rows: pl.LazyFrame, where: tuple[str, ...], size: str, broken: str) -> pl.DataFrame:
+    whole = rows.group_by("key").agg(pl.col(broken).sum().alias("violations"))
+    inside = rows.filter(pl.col("blocks").is_in(list(where)))
+    people = inside.group_by("key").agg(pl.col(size).sum().alias("population"), pl.col(broken).sum().alias("there"))
+    ranks = (
+        inside.filter(pl.col("rank") > UNRANKED)
+        .group_by("key", "rank")
+        .agg(
+            pl.col(size).sum().alias("putative"),
+            pl.col(broken).sum().alias("confirmed"),
+            (pl.col(broken) > 0).sum().alias("hits"),
+            pl.len().alias("named"),
+        )
+        .sort("key", "rank")
+        .with_columns(pl.col("putative", "confirmed", "hits", "named").cum_sum().over("key"))
+    )
+    share = pl.col("confirmed") / pl.col("putative")
+    return (
+        ranks.join(whole, on="key")
+        .join(people, on="key")
+        .with_columns(
+            k=pl.col("rank").cast(pl.Int64),
+            precision=pl.when(pl.col("putative") > 0).then(share),
+            recall=pl.when(pl.col("violations") > 0).then(pl.col("confirmed") / pl.col("violations")),
+            match_rate=pl.col("hits") / pl.col("named"),
+            baseline=pl.when(pl.col("population") > 0).then(pl.col("there") / pl.col("population")),
+            all_putative=pl.col("rank") == pl.col("rank").max().over("key"),
+        )
+        .sort("key", "k")
+        .collect()
+        .drop("rank", "there", "hits", "named")
+    )
+
+
+def told(rates: pl.DataFrame) -> list[dict[str, Any]]:
+    """What all putative households together give, by attacker, key and households."""
+    return rates.filter("all_putative").drop("all_putative").to_dicts()
