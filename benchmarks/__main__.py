@@ -11,6 +11,7 @@ from typing import TypedDict
 from benchmarks import (
     claims_vs_per_claim,
     core,
+    detect_vs_per_household,
     front_vs_lps,
     growth,
     gurobi,
@@ -39,6 +40,8 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "claims-by-size": claims_vs_per_claim.by_size,
     "claims-vs-one-hot": claims_vs_per_claim.one_hot,
     "claims-vs-per-claim": claims_vs_per_claim.run,
+    "detect-by-size": detect_vs_per_household.by_size,
+    "detect-vs-per-household": detect_vs_per_household.run,
     "farthest-by-size": growth.by_size,
     "farthest-vs-histogram-mean": lambda: core.farthest_ratio("mean"),
     "farthest-vs-histogram-median": lambda: core.farthest_ratio("median"),
