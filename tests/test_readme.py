@@ -44,20 +44,21 @@ def test_the_session_of_the_readme(
     assert len([line for line in shown if line.startswith("$")]) == 5
 
 
-def test_the_second_session_of_the_readme(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("number", "commands"), [(1, 4), (2, 3)])
+def test_the_other_sessions_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, commands: int
 ) -> None:
     import re
 
     monkeypatch.chdir(tmp_path)
-    shown = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+    shown = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[number]
     printed: list[str] = []
     for line in shown.splitlines():
         if line.startswith("$ glasshouse "):
             assert main(shlex.split(line)[2:]) == 0
             printed += [line, *capsys.readouterr().out.splitlines()]
     assert printed == shown.splitlines()
-    assert len([line for line in printed if line.startswith("$")]) == 4
+    assert len([line for line in printed if line.startswith("$")]) == commands
 
 
 def test_the_plan_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,17 +108,23 @@ class _Listing:
         if self.impossible:
             return
         ticket = count()
-        heap: list[tuple[int, int, Count, Count, Count]] = []
+        heap: list[tuple[int, int, Count | None, Count, Count]] = []
 
         def add(lower: Count, upper: Count) -> None:
-            found = self._cheapest(lower, upper)
-            if found is not None:
-                heapq.heappush(heap, (found[0], next(ticket), found[1], lower, upper))
+            """A box, by what its relaxation says it cannot cost less than; most are never solved."""
+            floor, part = self._relaxed(lower, upper)
+            if floor is not None:
+                heapq.heappush(heap, (floor, next(ticket), part, lower, upper))
 
         add(np.zeros(self.numbers, np.int64), self._most())
         begun = False
         while heap:
             price, _, part, lower, upper = heapq.heappop(heap)
+            if part is None:
+                found = self._cheapest(lower, upper)
+                if found is not None:
+                    heapq.heappush(heap, (found[0], next(ticket), found[1], lower, upper))
+                continue
             if not begun:
                 part = self._by_chance(part, price)
             begun = True
@@ -151,6 +157,15 @@ class _Listing:
             row_lower=np.concatenate([program.row_lower[: self.first], lower]),
             row_upper=np.concatenate([program.row_upper[: self.first], upper]),
         )
+
+    def _relaxed(self, lower: Count, upper: Count) -> tuple[int | None, Count | None]:
+        """What no census part of a box costs less than (None: there is none), and the cheapest one if it is known."""
+        program = self._boxed(lower, upper)
+        solution = self.ladder.engines[0](program, replace(self.ladder.limit, branches=False))
+        self.clock |= solution.clock
+        if solution.proof == Proof.UNDECIDED:
+            return (0 if solution.floor is None else solution.floor), None
+        return (None, None) if solution.x is None else (program.value(solution.x), self._census(solution.x))
 
     def _cheapest(self, lower: Count, upper: Count) -> tuple[int, Count] | None:
         """The cheapest census part within a box."""

@@ -10,5 +10,5 @@ search     depth-first, in compiled code, with or without the multipliers of a r
 integer    the solver boundary: a program in, a solution out; highs and cpsat are the engines
 prove      what an engine claims, made certain
 ladder     propagation, then search, then solvers
-questions  one, best, farthest;  listing: every, top;  ranges;  conflict;  nearest;  refine
+questions  one, best, farthest;  listing: every, top;  ranges;  conflict;  nearest;  refine;  whole
 """

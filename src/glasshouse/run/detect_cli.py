@@ -203,6 +203,11 @@ class _Detect:
                 "none in the true households (--truth): the numbers are not exactly theirs (protected, or of another "
                 "time), or the model is not right"
             )
+        if tally.counts["no_sample"]:
+            notes.append(
+                f"warning: the sample has nobody of the state of {tally.counts['no_sample']:,} blocks; they have no "
+                "likely data sets"
+            )
         if tally.counts["not_in_sample"]:
             notes.append(
                 f"warning: no data set of {tally.counts['not_in_sample']:,} blocks is made of households of the sample "
@@ -213,7 +218,9 @@ class _Detect:
     def end(self, given: Given, job: Job, tally: Tally, folder: Folder) -> tuple[dict[str, Any], list[str], list[str]]:
         from glasshouse.run.detect_summary import ended
 
-        return ended(folder.path, given.scenario, given.options, self.file)
+        said, lines, files = ended(folder.path, given.scenario, given.options, self.file)
+        counts = {name: tally.counts[name] for name in ("untrue", "not_in_sample", "no_sample")}
+        return said | counts, lines, files
 
 
 def _occupancy(given: Given) -> Occupancy:

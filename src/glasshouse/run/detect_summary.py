@@ -39,6 +39,18 @@ def ended(
             files.append(SOLVAR)
             summary["solvar"] = _solvar(places)
             lines += _solvar_lines(summary["solvar"])
+    if options["why"] and summary["certain"]:
+        reasons = pl.read_parquet(folder / "reasons.parquet")
+        usual = (
+            reasons["numbers"]
+            .list.join(", ")
+            .value_counts(sort=True)
+            .sort("count", "numbers", descending=[True, False])
+        )
+        summary["usual_reason"] = {"numbers": usual["numbers"][0].split(", "), "blocks": int(usual["count"][0])}
+        lines.append(
+            f"    the usual reason: {usual['numbers'][0]} ({usual['count'][0]:,} of {reasons.height:,} blocks)"
+        )
     if options["truth"] and places.height:
         summary["blocks_right"] = of_blocks(places)
         rates = of_households(pl.scan_parquet(folder / "matches.parquet"))

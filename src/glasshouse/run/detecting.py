@@ -171,7 +171,7 @@ def examine(job: Enquiry, item: Housed) -> tuple[dict[str, pl.DataFrame], dict[s
     told = dict(zip(answers["answer"].to_list(), answers["count"].to_list(), strict=True))
     notes = {"blocks": frames["places"].height, **told, "left_out": frames["left-out"].height,
              "undecided": int((frames["places"]["proof"] == "undecided").sum()), "untrue": page.untrue,
-             "not_in_sample": page.not_in_sample}  # fmt: skip
+             "not_in_sample": page.not_in_sample, "no_sample": page.no_sample}  # fmt: skip
     return frames, {"counts": notes, "clock": page.clock}
 
 
@@ -181,7 +181,7 @@ class _Page:
     def __init__(self, job: Enquiry, item: Housed) -> None:
         self.job, self.item = job, item
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schemas(job.scenario, job.options)}
-        self.untrue = self.not_in_sample = 0
+        self.untrue = self.not_in_sample = self.no_sample = 0
         self.clock = False
 
     def add(self, row: int, code: str) -> None:
@@ -237,7 +237,10 @@ class _Page:
         wanted = options["solutions"] if options["everywhere"] or found.answer == Answer.CERTAIN else 0
         t = max(wanted, 1 if options["solvar"] else 0)
         sample = self.job.sample(block.code)
-        if not t or found.answer == Answer.CONTRADICTION or sample is None:
+        if not t or found.answer == Answer.CONTRADICTION:
+            return None
+        if sample is None:
+            self.no_sample += 1
             return None
         rng = self.job.generator(block.code, QUESTION)
         rebuilt = likely(sample, block, t, rng, self.job.ladder, fewest=options["ties"] == "fewest")
