@@ -202,9 +202,11 @@ class _Page:
             self._explain(block)
         rebuilt = self._rebuild(block, found)
         if job.options["solvar"]:
-            told += self._vary(block, rebuilt, found)
+            told += self._vary(block, rebuilt)
         if job.options["nearest"]:
             told += self._nearest(block, found)
+        if not self._wanted(found):
+            rebuilt = None  # it was for the variability alone
         if job.options["solutions"]:
             told += self._list(block, rebuilt)
         if job.options["truth"]:
@@ -234,8 +236,7 @@ class _Page:
     def _rebuild(self, block: Block, found: Found) -> Likely | None:
         """The most likely data sets, for blocks where they are asked for."""
         options = self.job.options
-        wanted = options["solutions"] if options["everywhere"] or found.answer == Answer.CERTAIN else 0
-        t = max(wanted, 1 if options["solvar"] else 0)
+        t = max(self._wanted(found), 1 if options["solvar"] else 0)
         sample = self.job.sample(block.code)
         if not t or found.answer == Answer.CONTRADICTION:
             return None
@@ -248,7 +249,12 @@ class _Page:
         self.not_in_sample += not len(rebuilt.x)
         return rebuilt if len(rebuilt.x) else None
 
-    def _vary(self, block: Block, rebuilt: Likely | None, found: Found) -> list[Any]:
+    def _wanted(self, found: Found) -> int:
+        """How many data sets of a block are listed."""
+        options = self.job.options
+        return int(options["solutions"]) if options["everywhere"] or found.answer == Answer.CERTAIN else 0
+
+    def _vary(self, block: Block, rebuilt: Likely | None) -> list[Any]:
         """How different other data sets can be from the most likely one."""
         names = _measures(self.job.scenario)
         sample = self.job.sample(block.code)
