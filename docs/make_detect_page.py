@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,17 @@ def picture(found: dict[tuple[str, str], Path]) -> None:
           PAGE.with_name("detect-protections.svg"))  # fmt: skip
 
 
+def noise(folder: Path) -> str:
+    """How large the noise of the 2020 budget is: the root of 1 / rho of a line (neighbours change one record)."""
+    told = json.loads((folder / "tables-noise-2020-budget.parquet.manifest.json").read_text("utf-8"))["counts"][
+        "ledger"
+    ]
+    words = {"block H13": "households by size", "block P15": "householders by race", "block P16": "children"}
+    return ", ".join(
+        f"{words[line]} {float(Fraction(rho)) ** -0.5:,.0f}" for line, rho in told.items() if line in words
+    )
+
+
 def correlation(folder: Path) -> float:
     """Between violations in likely data sets and true ones, over blocks (figure A.3)."""
     places = pl.read_parquet(folder / "places.parquet").drop_nulls("likely_violations")
@@ -246,6 +258,7 @@ def page(folder: Path) -> str:
         f"\nIn certain blocks without protection at least {exact['violations_at_least']:,} households break the rule, "
         f"proved. The usual reason ({usual['count'][0]:,} of {reasons.height:,} blocks): "
         f"{usual['numbers'][0]}.\n",
+        f"Standard deviation of the noise of the 2020 budget, as appendix F works it out: {noise(folder)}.\n",
         "**Recall without protection, by how much of the block is subsidised:**\n",
         *by_share(found),
         "\n**Households** (k = all; precision and recall among those whom the key lets an attacker look at):\n",

@@ -1,0 +1,100 @@
+"""Is the quick way to a whole solution right? Against every x of small programs, and with engines that fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glasshouse.program.highs import highs
+from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
+from glasshouse.program.ladder import Ladder
+from glasshouse.program.whole import cheapest
+from glasshouse.records import UNLIMITED
+
+
+def program(seed: int, variables: int, rows: int) -> IntegerProgram:
+    """A small program, mostly with solutions: its rows are limits around those of some x."""
+    rng = np.random.default_rng(seed)
+    dense = rng.integers(-1, 4, (rows, variables)) * (rng.random((rows, variables)) < 0.7)
+    upper = rng.integers(1, 4, variables)
+    middle = dense @ rng.integers(0, upper + 1)
+    lower_row = np.where(rng.random(rows) < 0.3, -UNLIMITED, middle - rng.integers(0, 2, rows))
+    upper_row = np.where(rng.random(rows) < 0.3, UNLIMITED, middle + rng.integers(0, 2, rows))
+    lower_row += np.where((lower_row > -UNLIMITED) & (rng.random(rows) < 0.1), 3, 0)  # now and then nothing fits
+    entry = [np.flatnonzero(row) for row in dense]
+    return IntegerProgram(
+        rng.integers(-3, 4, variables),
+        np.zeros(variables, np.int64),
+        upper.astype(np.int64),
+        lower_row.astype(np.int64),
+        upper_row.astype(np.int64),
+        np.concatenate([[0], np.cumsum([len(some) for some in entry])]).astype(np.int64),
+        np.concatenate(entry).astype(np.int32),
+        np.concatenate([row[some] for row, some in zip(dense, entry, strict=True)]).astype(np.int64),
+    )
+
+
+def least(given: IntegerProgram) -> int | None:
+    """The least cost of any x, by looking at every one."""
+    found = [
+        given.value(np.array(x, np.int64))
+        for x in product(*(range(top + 1) for top in given.upper.tolist()))
+        if given.fits(np.array(x, np.int64))
+    ]
+    return min(found, default=None)
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
+def test_the_cheapest_of_all(seed: int, variables: int, rows: int) -> None:
+    asked = program(seed, variables, rows)
+    found, best = cheapest(asked, Ladder()), least(asked)
+    if best is None:
+        assert found.outcome == Outcome.INFEASIBLE and found.x is None
+    else:
+        assert found.x is not None and asked.fits(found.x)
+        assert asked.value(found.x) == best
+        assert found.floor is not None and found.floor <= best
+        assert found.proof != Proof.UNDECIDED
+
+
+def test_what_the_quick_way_finds_is_proved_without_a_second_engine() -> None:
+    """Where it ends early, it is because a bound in rational arithmetic is met: nothing else was asked."""
+    asked_of_second = 0
+
+    def second(given: IntegerProgram, limit: Limit) -> Solution:
+        nonlocal asked_of_second
+        asked_of_second += 1
+        return Solution(Outcome.STOPPED)
+
+    exact = 0
+    for seed in range(200):
+        asked = program(seed, 6, 3)
+        asked_of_second = 0
+        found = cheapest(asked, Ladder(engines=(highs, second)))
+        if found.proof == Proof.EXACT and found.x is not None:
+            exact += 1
+            assert asked_of_second == 0 and asked.value(found.x) == found.floor == least(asked)
+    assert exact > 50
+
+
+def test_a_wrong_vertex_changes_nothing() -> None:
+    """An engine whose relaxation names useless variables costs time, not the answer."""
+
+    def misleading(given: IntegerProgram, limit: Limit) -> Solution:
+        found = highs(given, limit)
+        return found if found.point is None else replace(found, point=np.zeros(len(given.cost)))
+
+    for seed in range(60):
+        asked = program(seed, 5, 3)
+        found = cheapest(asked, Ladder(engines=(misleading, highs)))
+        best = least(asked)
+        assert (None if found.x is None else asked.value(found.x)) == best
+
+
+def test_without_engines_nothing_is_claimed() -> None:
+    assert cheapest(program(1, 3, 2), Ladder(engines=())).outcome == Outcome.STOPPED
