@@ -348,7 +348,7 @@ def test_noise_makes_contradictions_that_are_no_detections(county: Path, tmp_pat
                       "--out", tmp_path / "out", "--quiet"))  # fmt: skip
     places = pl.read_parquet(tmp_path / "out" / "places.parquet")
     bad = places.filter(pl.col("answer") == "contradiction")
-    assert bad.height and (bad["violations_low"] == 0).all() and (bad["violations_high"] == 0).all()
+    assert bad.height and bad["violations_low"].is_null().all() and bad["violations_high"].is_null().all()
     assert (bad["nearest_error"] > 0).all() and bad["nearest_violations"].is_not_null().all()
     assert ended.code == 0
 
@@ -431,3 +431,40 @@ def test_bad_files_and_options(county: Path, tmp_path: Path) -> None:
         assert ended.code == 2, (options, ended)
         assert all(word in ended.err for word in words), ended.err
         assert not (tmp_path / "out").exists()
+
+
+def test_tables_without_households_are_refused_once(county: Path, tmp_path: Path) -> None:
+    """Tables of another scenario that share some numbers are no tables for this question."""
+    tables = pl.read_parquet(county / "tables.parquet").filter(pl.col("table") != "H3")
+    tables.write_parquet(tmp_path / "tables.parquet")
+    ended = tool("detect", tmp_path / "tables.parquet", "--properties", county / "housing.parquet", "--json")
+    assert ended.code == 2 and "H0030002" in ended.err and "tabulate" in ended.err
+
+
+def test_no_usable_property_is_refused(county: Path, tmp_path: Path) -> None:
+    _changed(county, tmp_path, people_total=pl.lit(-4))
+    ended = tool("detect", county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--json")
+    assert ended.code == 2 and "suppressed" in ended.err
+
+
+def test_blocks_without_tables_are_named(county: Path, tmp_path: Path) -> None:
+    """A property whose block the tables do not have is left out by name; if all are, the run warns."""
+    first = pl.int_range(pl.len()) == 0
+    _changed(county, tmp_path, block=pl.when(first).then(pl.lit("990010099009999")).otherwise(pl.col("block")))
+    good(tool("detect", county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--out",
+              tmp_path / "out", "--quiet"))  # fmt: skip
+    left = pl.read_parquet(tmp_path / "out" / "left-out.parquet")
+    assert left.filter(pl.col("reason") == "not in the tables")["block"].to_list() == ["990010099009999"]
+    _changed(county, tmp_path, block=pl.lit("990010099009999"))
+    ended = good(tool("detect", county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--json"))
+    assert ended.json["blocks"] == 0 and any("same places" in note for note in ended.json["notes"])
+
+
+def test_protected_numbers_are_called_so(county: Path, tmp_path: Path) -> None:
+    noisy = tmp_path / "noisy.parquet"
+    good(tool("protect", "noise", county / "tables.parquet", "--scenario", "subsidised-housing", "--budget",
+              "occupancy-2020", "--seed", 1, "--out", noisy, "--quiet"))  # fmt: skip
+    ended = tool("detect", noisy, "--properties", county / "housing.parquet", "--model", "paper", "--json")
+    assert any("not of people" in note and "noisy.parquet" in note for note in ended.json["notes"])
+    before = good(detect(county, "--json")).json
+    assert not any("not of people" in note for note in before["notes"])

@@ -412,3 +412,19 @@ def test_help_lists_it() -> None:
     assert "glasshouse protect properties county/housing.parquet --rho 12.66" in " ".join(
         good(tool("protect", "properties", "--help")).out.split()
     )
+
+
+@pytest.mark.parametrize("header", ["people_per_unit", "PEOPLE_PER_UNIT", "People per Unit"])
+def test_people_per_unit_never_tells_what_the_people_do_not(header: str, tmp_path: Path) -> None:
+    """In any spelling it is made anew; where the people are missing it is taken out, or it would tell them."""
+    lines = [f"property_id,block,number_reported,people_total,{header},pct_bed1,pct_bed2,pct_bed3"]
+    lines += [f"{n},99001000100{n:04d},40,{90 + n},2.{n % 10},50,30,20" for n in range(1, 31)]
+    lines += ["31,990010001000031,46,NA,2.7,50,30,20", "32,990010001000032,46,-1,2.7,50,30,20"]
+    (tmp_path / "in.csv").write_text("\n".join(lines) + "\n")
+    good(tool("protect", "properties", tmp_path / "in.csv", "--rho", "0.01", "--out", tmp_path / "out.csv", "--quiet"))
+    out = pl.read_csv(tmp_path / "out.csv", infer_schema=False)
+    people, ratio = out["people_total"].to_list(), out[header].to_list()
+    for told, per_unit in zip(people[:30], ratio[:30], strict=True):
+        assert float(per_unit) == (2 * 10 * int(told) + 40) // (2 * 40) / 10
+    assert people[:30] != [str(90 + n) for n in range(1, 31)]
+    assert [float(one) for one in ratio[30:]] == [-1, -1]

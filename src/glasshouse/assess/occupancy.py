@@ -155,5 +155,8 @@ def _at_every_k(rows: pl.LazyFrame, where: tuple[str, ...], size: str, broken: s
 
 
 def told(rates: pl.DataFrame) -> list[dict[str, Any]]:
-    """What all putative households together give, by attacker, key and households."""
-    return rates.filter("all_putative").drop("all_putative").to_dicts()
+    """What all putative households together give, by attacker, key and households; and `first`, with k = 1 alone."""
+    same = ["attacker", "blocks", "key", "households"]
+    numbers = ["putative", "confirmed", "precision", "low", "high", "recall", "match_rate"]
+    first = rates.filter(pl.col("k") == 1).select(*same, pl.struct(numbers).alias("first"))
+    return rates.filter("all_putative").drop("all_putative").join(first, on=same, how="left").to_dicts()

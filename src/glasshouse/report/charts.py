@@ -379,7 +379,10 @@ def small(text: str) -> Spec:
 
 def write(picture: Picture, path: Path) -> None:
     """Write a picture as SVG, for the owner alone."""
-    spec = {"config": {"background": "white", "title": {"anchor": "start"}}, **picture.spec()}
+    spec = {
+        "config": {"background": "white", "title": {"anchor": "start"}, "legend": {"labelLimit": 0}},
+        **picture.spec(),
+    }
     drawn = vl_convert.vegalite_to_svg(spec, vl_version="6.4")
     seen: dict[str, str] = {}  # the renderer counts on from one picture to the next; we count from 0
     drawn = re.sub(r"clip\d+", lambda clip: seen.setdefault(clip[0], f"clip{len(seen)}"), drawn)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from glasshouse.assess.occupancy import SAMPLING, UNIQUES
+from glasshouse.assess.occupancy import EVERYBODY, SAMPLING
 from glasshouse.report.charts import COLOURS, Axis, Bars, Lines
 
 BANDS = ((1, 14), (15, 29), (30, 59), (60, 119), (120, None))  # subsidised households
@@ -58,13 +58,13 @@ def variability(places: pl.DataFrame) -> Lines:
 
 
 def matched(rates: pl.DataFrame) -> Lines:
-    """Precision of matches with the k most frequent kinds, among households unique in their block (figure 3)."""
+    """Precision of matches with the k most frequent kinds, for all households whom the key tells (figure A.5)."""
     where = pl.when(pl.col("attacker") == SAMPLING).then(pl.concat_str(pl.lit(" ("), "blocks", pl.lit(")")))
     who = pl.concat_str(pl.col("attacker"), where.otherwise(pl.lit("")))
-    data = rates.filter((pl.col("households") == UNIQUES) & (pl.col("putative") > 0))
+    data = rates.filter((pl.col("households") == EVERYBODY) & (pl.col("putative") > 0))
     data = data.with_columns(who=who).select("k", "precision", "who", "key").sort("key", "who", "k")
     return Lines(
-        "How often a matched household breaks the rule (households unique in their block)",
+        "How often a matched household breaks the rule",
         data,
         Axis("k", "k: kinds of household tried in a block", zero=True),
         Axis("precision", "precision", zero=True),

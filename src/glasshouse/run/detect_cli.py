@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -166,6 +167,7 @@ class _Detect:
             given.inputs["properties"], given.scenario.geography, occupancy.shares,
             blocks=given.inputs.get("property blocks"), programs=given.options["programs"], exclusive=occupancy.wholes,
         )  # fmt: skip
+        _refuse_untold(given, job, self.file)
         known = properties_by_block(self.file.frame)
         if given.options["solutions"] or given.options["truth"]:
             _refuse_real(known, occupancy, given)
@@ -192,6 +194,13 @@ class _Detect:
     def notes(self, given: Given, job: Job, tally: Tally) -> list[str]:
         model = _occupancy(given).model(given.options["model"])
         notes = [f"note: model {model.name}: {model.title}"]
+        if protected := _protected(given.tables) or _protected(given.inputs["properties"]):
+            notes.append(
+                f"warning: {protected[0]} comes from glasshouse {protected[1]}: what is certain here is certain of "
+                "these numbers, not of people"
+            )
+        if not tally.counts["blocks"] and not tally.counts["left_out"]:
+            notes.append("warning: no block of the property file is in the tables; are they of the same places?")
         if self.file.left_out:
             said = ", ".join(f"{number:,} {reason}" for reason, number in self.file.left_out.items())
             notes.append(f"note: properties left out: {said}")
@@ -226,6 +235,31 @@ class _Detect:
 def _occupancy(given: Given) -> Occupancy:
     assert given.scenario.occupancy is not None  # others have been refused
     return given.scenario.occupancy
+
+
+def _refuse_untold(given: Given, job: Job, file: PropertyFile) -> None:
+    """Without the number of households, or without a property that can be used, there is nothing to ask."""
+    households = _occupancy(given).households
+    if households not in job.published.variables:
+        raise InputError(
+            f"{given.tables.name}: no number {households} (households) at level {given.scenario.geography.place}; "
+            f"expected tables of scenario {given.scenario.name} (glasshouse tabulate makes them)"
+        )
+    if file.frame.is_empty():
+        left = ", ".join(f"{number:,} {reason}" for reason, number in file.left_out.items())
+        raise InputError(f"{given.inputs['properties'].name}: no property can be used ({left or 'there is none'})")
+
+
+def _protected(path: Path) -> tuple[str, str] | None:
+    """The name of a file that a protection has made, as its manifest says, and which."""
+    beside = path.with_name(f"{path.name}.manifest.json")
+    if not beside.is_file():
+        return None
+    try:
+        command = str(json.loads(beside.read_text("utf-8")).get("command", ""))
+    except (OSError, ValueError, AttributeError):
+        return None
+    return (path.name, command) if command.startswith("protect") else None
 
 
 def _refuse_real(known: Any, occupancy: Occupancy, given: Given) -> None:

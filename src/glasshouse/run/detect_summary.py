@@ -27,8 +27,8 @@ def ended(
     """The summary for scripts, in words, and the further files that were written."""
     place = scenario.geography.place
     places = pl.read_parquet(folder / "places.parquet")
-    left = pl.read_parquet(folder / "left-out.parquet")
-    summary = _summed(places, left, file, options, place)
+    left = _left_out(folder, places, file, place)
+    summary = _summed(places, left, file, options)
     files = [SUMMARY]
     lines = _lines(summary)
     if places.height:
@@ -67,14 +67,24 @@ def ended(
     return summary, [*lines, f"-> {folder}"], files
 
 
+def _left_out(folder: Path, places: pl.DataFrame, file: PropertyFile, place: str) -> pl.DataFrame:
+    """The blocks left out, now also those with a property of which the tables say nothing."""
+    path = folder / "left-out.parquet"
+    left = pl.read_parquet(path).filter(pl.col("reason") != NOT_IN_TABLES)
+    missing = sorted({*file.frame["block"].to_list()} - {*places[place].to_list(), *left[place].to_list()})
+    if missing:
+        more = pl.DataFrame({place: missing, "reason": [NOT_IN_TABLES] * len(missing)}, schema=left.schema)
+        left = pl.concat([left, more]).sort(place)
+        with row_writer(path) as writer:
+            writer.write(left)
+    return left
+
+
 def _summed(
-    places: pl.DataFrame, left: pl.DataFrame, file: PropertyFile, options: Mapping[str, Any], place: str
-) -> dict[str, Any]:
+    places: pl.DataFrame, left: pl.DataFrame, file: PropertyFile, options: Mapping[str, Any]
+) -> dict[str, Any]:  # fmt: skip
     answers = dict(places.group_by("answer").len().iter_rows())
     reasons = dict(left.group_by("reason").len().sort("reason").iter_rows())
-    told_of = {*places[place].to_list(), *left[place].to_list()}
-    if missing := len(set(file.frame["block"].to_list()) - told_of):
-        reasons[NOT_IN_TABLES] = missing
     certain = places.filter(pl.col("answer") == "certain")
     return {
         "model": options["model"],
@@ -89,6 +99,16 @@ def _summed(
         "contradiction": answers.get("contradiction", 0),
         "undecided": int((places["proof"] == "undecided").sum()),
         "violations_at_least": int(certain["violations_low"].sum()),
+        **({"nearest": _nearest(places)} if options["nearest"] else {}),
+    }
+
+
+def _nearest(places: pl.DataFrame) -> dict[str, Any]:
+    found = places.drop_nulls("nearest_violations")
+    return {
+        "blocks": found.height,
+        "with_violations": int((found["nearest_violations"] > 0).sum()),
+        "mean_squared_error": float(found["nearest_error"].mean() or 0),  # type: ignore[arg-type]  # numbers
     }
 
 
@@ -107,6 +127,9 @@ def _lines(summary: Mapping[str, Any]) -> list[str]:
         if name != "undecided" or summary[name]:
             lines.append(f"    {what:<44}{summary[name]:>8,}{share}")
     lines.append(f"    {'violations in certain blocks, at least':<44}{summary['violations_at_least']:>8,}")
+    if (near := summary.get("nearest")) and near["blocks"]:
+        what = f"closest data sets where nothing fits ({near['with_violations']:,} with violations)"
+        lines.append(f"    {what:<44}{near['blocks']:>8,}")
     for reason, number in summary["blocks_left_out"].items():
         lines.append(f"    {'blocks left out: ' + reason:<44}{number:>8,}")
     return lines
@@ -143,11 +166,16 @@ def _right(summary: Mapping[str, Any]) -> list[str]:
         f"    block precision {_rate(blocks['precision'])}; by chance {_percent(blocks['precision_by_chance'])}",
         f"    block recall    {_rate(blocks['recall'])}; by chance {_percent(blocks['recall_by_chance'])}",
     ]
-    for row in summary["households_right"]:
-        who = f"{row['households']} households by {row['key']} ({row['attacker']}, {row['blocks']} blocks)"
-        how = f"precision {_percent(row['precision'])}, recall {_percent(row['recall'])}"
-        lines += [f"    {who}: {how}; by chance {_percent(row['baseline'])}"] * (row["households"] == EVERYBODY)
-    return lines
+    head = ("k = 1", "recall", "k = all", "recall", "chance")
+    lines += ["", f"    {'households found through a key: precision with':<70}" + "".join(f"{w:>9}" for w in head)]
+    return [*lines, *(_told(row) for row in summary["households_right"] if row["households"] == EVERYBODY)]
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    """Precision and recall with the first kind of each block, and with all that were ranked."""
+    where = "" if row["attacker"] == LIKELY else f", {row['blocks']} blocks"
+    shares = [one[rate] for one in (row["first"], row) for rate in ("precision", "recall")] + [row["baseline"]]
+    return f"    {row['key'] + ' (' + row['attacker'] + where + ')':<70}" + "".join(f"{_percent(s):>9}" for s in shares)
 
 
 def _rate(rate: Mapping[str, float] | None) -> str:

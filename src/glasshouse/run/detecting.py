@@ -194,9 +194,11 @@ class _Page:
             return
         found = detect(job.bundles, block, job.ladder)
         self.clock |= found.clock
+        fits = found.answer != Answer.CONTRADICTION  # of nothing, nothing can be said
+        ends = (found.low, found.high, found.low_met, found.high_met) if fits else (None,) * 4
         told: list[Any] = [
             code, self.item.code, job.model.name, block.households, block.subsidised, len(known), found.answer.value,
-            found.low, found.high, found.low_met, found.high_met, str(found.proof),
+            *ends, str(found.proof),
         ]  # fmt: skip
         if found.answer == Answer.CERTAIN and job.options["why"]:
             self._explain(block)
@@ -229,6 +231,7 @@ class _Page:
         chosen = [numbers[row] for row in reason.rows]
         said = [f"{label}: {_told(low, high)} ({name})" for name, label, low, high in chosen]
         names, _, lower, upper = (list(column) for column in zip(*chosen, strict=True))
+        upper = [None if high >= UNLIMITED else high for high in upper]
         self.rows["reasons"].append(
             (block.code, f"Because of {'; '.join(said)}.", names, lower, upper, str(reason.proof), reason.minimal)
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.output import row_writer
-from glasshouse.files.properties import PropertyNumbers, read_numbers
+from glasshouse.files.properties import MISSING, PropertyNumbers, read_numbers
 from glasshouse.mechanism.account import epsilon
 from glasshouse.mechanism.gaussian import NEIGHBOURS, DiscreteGaussian
 from glasshouse.mechanism.sampler import draw_securely, simulate
@@ -102,17 +102,26 @@ def _write(file: PropertyNumbers, out: Path, values: Mapping[str, Ints], reporte
     for name, new in values.items():
         column = frame[file.names[name]]
         changed[column.name] = _spelled(column, (file.values[name] >= 0) & (reported > 0), pl.Series(new))
-    if PEOPLE in values and RATIO in frame.columns:
-        column = frame[RATIO]
-        known = (column.cast(pl.Float64, strict=False) >= 0).fill_null(False).to_numpy()
-        tenths = half_up(10 * values[PEOPLE], reported)
-        changed[RATIO] = _spelled(column, known & (file.values[PEOPLE] >= 0) & (reported > 0), pl.Series(tenths / 10))
+    for column in frame:
+        if column.name.strip().lower().replace(" ", "_") == RATIO:
+            changed[column.name] = _ratio(column, file, values, reported)
     written = [
         _as_it_was(changed.get(column.name, column), kinds.get(column.name), column.name in changed) for column in frame
     ]
     with row_writer(out) as writer:
         writer.write(pl.DataFrame(written))
     return set(changed)
+
+
+def _ratio(column: pl.Series, file: PropertyNumbers, values: Mapping[str, Ints], reported: Ints) -> pl.Series:
+    """People per household, made anew; where the people are not told it is taken out, or it would tell them."""
+    known = (column.cast(pl.Float64, strict=False) >= 0).fill_null(False).to_numpy()
+    told = np.zeros(len(reported), np.bool_)
+    tenths = np.zeros(len(reported), np.int64)
+    if PEOPLE in values:
+        told = (file.values[PEOPLE] >= 0) & (reported > 0)
+        tenths = half_up(10 * values[PEOPLE], reported)
+    return _spelled(column, known, pl.Series(np.where(told, tenths / 10, float(MISSING))))
 
 
 def _spelled(column: pl.Series, known: Flags, new: pl.Series) -> pl.Series:
