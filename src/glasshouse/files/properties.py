@@ -245,7 +245,12 @@ def _place(source: Source, geography: Geography) -> PlaceColumns:
     """The columns of the block's code, under the file's own names."""
     plain = replace(source, columns=tuple(_plain(name) for name in source.columns))
     own = PlaceColumns((("block_geoid", 0),), geography.place)
-    place = own if "block_geoid" in plain.columns else place_columns(plain, geography)
+    try:
+        place = own if "block_geoid" in plain.columns else place_columns(plain, geography)
+    except InputError as error:
+        raise InputError(
+            f"{error}; a second file (--property-blocks) may have property_id or code, and {geography.place}"
+        ) from None
     if place.level not in (None, geography.place):
         raise InputError(
             f"{source.path.name}: properties are placed by {place.level}; expected a column '{geography.place}' with "
