@@ -34,7 +34,7 @@ from glasshouse.population.county import SUBSIDY, County
 from glasshouse.population.people import HOUSEHOLD, QUARTERS
 from glasshouse.population.preset import load_preset
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import engage
+from glasshouse.program.whole import cheapest
 from glasshouse.records import Codes, Interval, Records
 from glasshouse.scenario import Scenario, load
 from glasshouse.tabulate import tabulate
@@ -159,7 +159,7 @@ def least_alone(some: Sequence[Block]) -> Floats:
     broken = bundles.breaks.astype(np.int64)
     for at, block in enumerate(some):
         began = CLOCK()
-        engage(bundles.program(block, broken), CLIMB, confirm=True)
+        cheapest(bundles.program(block, broken), CLIMB)
         seconds[at] = CLOCK() - began
     return seconds
 
@@ -221,8 +221,8 @@ def run() -> dict[str, object]:
     sharp = ours("sharp", blocks("sharp"))
     return {
         "name": "detect-vs-per-household",
-        "ratio": kept["ratio, median of blocks"],
-        "unit": "times faster, median of blocks",
+        "ratio": kept["ratio of totals"],
+        "unit": "times faster, all blocks together",
         "n": kept["blocks"],
         "peer": "appendix E of paper 004, one integer variable a household, made linear: one solve with the rule and, "
         "where nothing fits, one without; HiGHS, one thread, its own settings",
