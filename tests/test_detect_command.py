@@ -53,8 +53,13 @@ def county(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def asked(*words: object) -> Ended:
+    """The command, in this process alone unless a number of workers is given: starting others takes longer."""
+    return tool("detect", *words, *(() if "--workers" in words else ("--workers", 1)))
+
+
 def detect(county: Path, *options: object, tables: str = "tables.parquet", housing: str = "housing.parquet") -> Ended:
-    return tool("detect", county / tables, "--properties", county / housing, "--quiet", *options)
+    return asked(county / tables, "--properties", county / housing, "--quiet", *options)
 
 
 @pytest.fixture(scope="module")
@@ -178,15 +183,15 @@ def test_solutions_are_different_and_ranked_by_likelihood(found: Path) -> None:
 
 
 def test_solution_variability(county: Path, tmp_path: Path) -> None:
-    pl.read_parquet(county / "housing.parquet").head(8).write_parquet(tmp_path / "housing.parquet")
+    pl.read_parquet(county / "housing.parquet").head(6).write_parquet(tmp_path / "housing.parquet")
     told = ("--sample", county / "sample.parquet", "--solvar", "--solutions", 2, "--out", tmp_path / "out", "--quiet")
-    good(tool("detect", county / "tables.parquet", "--properties", tmp_path / "housing.parquet", *told))
+    good(asked(county / "tables.parquet", "--properties", tmp_path / "housing.parquet", *told))
     every = pl.read_parquet(tmp_path / "out" / "places.parquet")
     certain = every.filter(pl.col("answer") == "certain")["block"]
     listed = pl.read_parquet(tmp_path / "out" / "solutions.parquet")["block"]
     assert set(listed) <= set(certain)  # what was rebuilt for the variability alone is told of nobody
     places = every.drop_nulls("solvar")
-    assert places.height > 3
+    assert places.height >= 3
     for name in ("solvar", "solvar_simple", "solvar_violations"):
         assert places[name].is_between(0, 1).all()
         assert (places[name] <= places[f"{name}_upper"]).all()
@@ -297,7 +302,7 @@ def test_an_interrupted_run_goes_on(county: Path, plain: Path, tmp_path: Path, m
 
 
 def test_json_alone(county: Path, tmp_path: Path) -> None:
-    told = good(tool("detect", county / "tables.parquet", "--properties", county / "housing.parquet", "--json")).json
+    told = good(asked(county / "tables.parquet", "--properties", county / "housing.parquet", "--json")).json
     assert told["certain"] + told["open"] + told["contradiction"] == told["blocks"] > 0
     assert told["properties_left_out"].keys() <= {"suppressed", "poorly reported", "nobody reported"}
 
@@ -306,7 +311,7 @@ def test_the_order_of_rows_decides_nothing(county: Path, plain: Path, tmp_path: 
     for name in ("tables", "housing"):
         frame = pl.read_parquet(county / f"{name}.parquet").sample(fraction=1, shuffle=True, seed=5)
         frame.write_csv(tmp_path / f"{name}.csv")
-    good(tool("detect", tmp_path / "tables.csv", "--properties", tmp_path / "housing.csv", "--out", tmp_path / "out",
+    good(asked(tmp_path / "tables.csv", "--properties", tmp_path / "housing.csv", "--out", tmp_path / "out",
               "--quiet"))  # fmt: skip
     assert files(tmp_path / "out") == files(plain)
 
@@ -344,7 +349,7 @@ def test_noise_makes_contradictions_that_are_no_detections(county: Path, tmp_pat
         value=pl.when(pl.col("variable") == "P0160002").then(pl.col("value") + 60).otherwise(pl.col("value"))
     )  # more children than people
     worse.write_parquet(tmp_path / "tables.parquet")
-    ended = good(tool("detect", tmp_path / "tables.parquet", "--properties", county / "housing.parquet", "--nearest",
+    ended = good(asked(tmp_path / "tables.parquet", "--properties", county / "housing.parquet", "--nearest",
                       "--out", tmp_path / "out", "--quiet"))  # fmt: skip
     places = pl.read_parquet(tmp_path / "out" / "places.parquet")
     bad = places.filter(pl.col("answer") == "contradiction")
@@ -398,13 +403,13 @@ def test_discrepancies_are_left_out_and_counted(county: Path, tmp_path: Path) ->
         folder.mkdir()
         changed = {name: pl.when(first).then(value).otherwise(pl.col(name)) for name, value in columns.items()}
         _changed(county, folder, **changed)
-        told = good(tool("detect", county / "tables.parquet", "--properties", folder / "housing.parquet", "--out",
+        told = good(asked(county / "tables.parquet", "--properties", folder / "housing.parquet", "--out",
                          folder / "out", "--json")).json  # fmt: skip
         assert told["blocks_left_out"] == {reason: 1}
         written = json.loads((folder / "out" / "manifest.json").read_text())
         assert written["counts"]["blocks_left_out"] == {reason: 1}
     _changed(county, tmp_path, people_total=pl.when(first).then(pl.lit(-4)).otherwise(pl.col("people_total")))
-    told = good(tool("detect", county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--json")).json
+    told = good(asked(county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--json")).json
     before = good(detect(county, "--json")).json
     assert told["properties_left_out"]["suppressed"] == before["properties_left_out"].get("suppressed", 0) + 1
 
@@ -427,7 +432,7 @@ def test_bad_files_and_options(county: Path, tmp_path: Path) -> None:
         ),
     ]
     for options, words in cases:
-        ended = tool("detect", county / "tables.parquet", *options, "--out", tmp_path / "out", "--quiet")
+        ended = asked(county / "tables.parquet", *options, "--out", tmp_path / "out", "--quiet")
         assert ended.code == 2, (options, ended)
         assert all(word in ended.err for word in words), ended.err
         assert not (tmp_path / "out").exists()
@@ -437,13 +442,13 @@ def test_tables_without_households_are_refused_once(county: Path, tmp_path: Path
     """Tables of another scenario that share some numbers are no tables for this question."""
     tables = pl.read_parquet(county / "tables.parquet").filter(pl.col("table") != "H3")
     tables.write_parquet(tmp_path / "tables.parquet")
-    ended = tool("detect", tmp_path / "tables.parquet", "--properties", county / "housing.parquet", "--json")
+    ended = asked(tmp_path / "tables.parquet", "--properties", county / "housing.parquet", "--json")
     assert ended.code == 2 and "H0030002" in ended.err and "tabulate" in ended.err
 
 
 def test_no_usable_property_is_refused(county: Path, tmp_path: Path) -> None:
     _changed(county, tmp_path, people_total=pl.lit(-4))
-    ended = tool("detect", county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--json")
+    ended = asked(county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--json")
     assert ended.code == 2 and "suppressed" in ended.err
 
 
@@ -451,12 +456,12 @@ def test_blocks_without_tables_are_named(county: Path, tmp_path: Path) -> None:
     """A property whose block the tables do not have is left out by name; if all are, the run warns."""
     first = pl.int_range(pl.len()) == 0
     _changed(county, tmp_path, block=pl.when(first).then(pl.lit("990010099009999")).otherwise(pl.col("block")))
-    good(tool("detect", county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--out",
+    good(asked(county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--out",
               tmp_path / "out", "--quiet"))  # fmt: skip
     left = pl.read_parquet(tmp_path / "out" / "left-out.parquet")
     assert left.filter(pl.col("reason") == "not in the tables")["block"].to_list() == ["990010099009999"]
     _changed(county, tmp_path, block=pl.lit("990010099009999"))
-    ended = good(tool("detect", county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--json"))
+    ended = good(asked(county / "tables.parquet", "--properties", tmp_path / "housing.parquet", "--json"))
     assert ended.json["blocks"] == 0 and any("same places" in note for note in ended.json["notes"])
 
 
@@ -464,7 +469,7 @@ def test_protected_numbers_are_called_so(county: Path, tmp_path: Path) -> None:
     noisy = tmp_path / "noisy.parquet"
     good(tool("protect", "noise", county / "tables.parquet", "--scenario", "subsidised-housing", "--budget",
               "occupancy-2020", "--seed", 1, "--out", noisy, "--quiet"))  # fmt: skip
-    ended = tool("detect", noisy, "--properties", county / "housing.parquet", "--model", "paper", "--json")
+    ended = asked(noisy, "--properties", county / "housing.parquet", "--model", "paper", "--json")
     assert any("not of people" in note and "noisy.parquet" in note for note in ended.json["notes"])
     before = good(detect(county, "--json")).json
     assert not any("not of people" in note for note in before["notes"])

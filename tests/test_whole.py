@@ -48,7 +48,7 @@ def least(given: IntegerProgram) -> int | None:
     return min(found, default=None)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
 def test_the_cheapest_of_all(seed: int, variables: int, rows: int) -> None:
     asked = program(seed, variables, rows)
@@ -72,14 +72,14 @@ def test_what_the_quick_way_finds_is_proved_without_a_second_engine() -> None:
         return Solution(Outcome.STOPPED)
 
     exact = 0
-    for seed in range(200):
+    for seed in range(80):
         asked = program(seed, 6, 3)
         asked_of_second = 0
         found = cheapest(asked, Ladder(engines=(highs, second)))
         if found.proof == Proof.EXACT and found.x is not None:
             exact += 1
             assert asked_of_second == 0 and asked.value(found.x) == found.floor == least(asked)
-    assert exact > 50
+    assert exact > 20
 
 
 def test_a_wrong_vertex_changes_nothing() -> None:
@@ -89,7 +89,7 @@ def test_a_wrong_vertex_changes_nothing() -> None:
         found = highs(given, limit)
         return found if found.point is None else replace(found, point=np.zeros(len(given.cost)))
 
-    for seed in range(60):
+    for seed in range(30):
         asked = program(seed, 5, 3)
         found = cheapest(asked, Ladder(engines=(misleading, highs)))
         best = least(asked)

@@ -67,9 +67,10 @@ class TableFile:
         if name in self.scenario.official:
             return self.scenario.official[name]
         said = f"{where}: '{variable[:40]}' is not an official variable of {self.scenario.title}"
-        elsewhere = [
-            other for other in known_scenarios() if other != self.scenario.name and name in load(other).official
-        ]
+        others = [load(other) for other in known_scenarios() if other != self.scenario.name]
+        known = [other for other in others if name in other.official]
+        used = [other for other in known if other.official[name][0] in other.by_table]
+        elsewhere = [other.name for other in used or known]
         if elsewhere:
             raise InputError(f"{said}, but of scenario {' and '.join(elsewhere)}; is --scenario right?")
         usual = [line.variable for table in self.scenario.tables for line in table.lines]
