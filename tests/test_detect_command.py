@@ -473,3 +473,24 @@ def test_protected_numbers_are_called_so(county: Path, tmp_path: Path) -> None:
     assert any("not of people" in note and "noisy.parquet" in note for note in ended.json["notes"])
     before = good(detect(county, "--json")).json
     assert not any("not of people" in note for note in before["notes"])
+
+
+@pytest.mark.parametrize("totals", [False, True])
+def test_group_quarters(county: Path, tmp_path: Path, totals: bool) -> None:
+    """People beyond those in households: the paper's model leaves the block out, the sharp one has P16 without them.
+
+    It makes no difference whether a file prints the total of P16 or leaves it to be added up.
+    """
+    tables = pl.read_parquet(county / "tables.parquet")
+    block = pl.read_parquet(county / "housing.parquet").filter(pl.col("people_total") >= 0)["block"][0]
+    here = (pl.col("geoid") == block) & (pl.col("variable") == "P0010001")
+    more = tables.with_columns(value=pl.when(here).then(pl.col("value") + 5).otherwise(pl.col("value")))
+    if totals:
+        parts = tables.filter(pl.col("variable").is_in(["P0160002", "P0160003"]))
+        whole = parts.group_by("level", "geoid", "table").agg(pl.col("value").sum())
+        more = pl.concat([more, whole.with_columns(variable=pl.lit("P0160001")).select(more.columns)])
+    more.write_parquet(tmp_path / "tables.parquet")
+    for model, reasons in (("paper", {"group quarters": 1}), ("sharp", {})):
+        told = good(asked(tmp_path / "tables.parquet", "--properties", county / "housing.parquet", "--model", model,
+                          "--json")).json  # fmt: skip
+        assert told["blocks_left_out"] == reasons

@@ -188,7 +188,7 @@ class _Page:
         """One block: asked, explained, rebuilt, matched."""
         job = self.job
         known = job.properties[code]
-        block = block_of(job.occupancy, job.model, code, _census(self.item.unit.counts, row), known)
+        block = block_of(job.occupancy, job.model, code, _census(job.scenario, self.item.unit.counts, row), known)
         if isinstance(block, LeftOut):
             self.rows["left-out"].append((block.code, block.reason))
             return
@@ -375,11 +375,20 @@ def _may_break(occupancy: Occupancy, scenario: Scenario, codes: Codes, key: Key)
     return found
 
 
-def _census(counts: Counts, row: int) -> dict[str, Interval]:
-    return {
+def _census(scenario: Scenario, counts: Counts, row: int) -> dict[str, Interval]:
+    """The numbers of a block; totals that the file leaves out are added up from their parts."""
+    found = {
         variable: Interval(int(counts.lower[row, at]), int(counts.upper[row, at]))
         for at, variable in enumerate(counts.variables)
     }
+    for table in scenario.tables:
+        for line in table.subtotals:
+            parts = [found.get(leaf.variable) for leaf in table.leaves_of(line)]
+            known = [part for part in parts if part is not None]
+            if line.variable not in found and len(known) == len(parts):
+                upper = min(sum(part.upper for part in known), UNLIMITED)
+                found[line.variable] = Interval(sum(part.lower for part in known), upper)
+    return found
 
 
 def with_truth(items: Iterator[Item], scenario: Scenario, truth: Stream | None) -> Iterator[Housed]:
