@@ -38,8 +38,8 @@ ONE_IMPORTER = {
     "opendp": None,
     "dask": "run/cluster.py",
     "distributed": "run/cluster.py",
-    "xlsxwriter": "report/tables.py",
-    "jinja2": "report/tables.py",
+    "xlsxwriter": "report/workbook.py",
+    "jinja2": "report/templates.py",
 }
 MODULES = sorted(SRC.rglob("*.py"))
 

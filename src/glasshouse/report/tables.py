@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from importlib import resources
-from io import BytesIO
 from itertools import groupby
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import polars as pl
-import xlsxwriter
 
 from glasshouse.assess.paper_tables import Column, PaperTable, rounded
 from glasshouse.files.output import private_file, row_writer
+from glasshouse.report.templates import render
+from glasshouse.report.workbook import workbook
 
 TITLE = "Our figures beside the published ones"
 VERSION = {
@@ -30,7 +27,6 @@ VERSION = {
 }
 _BELOW = {"rHDF_bt": ("rHDF", "b,t"), "rHDF_b": ("rHDF", "b"), "rMDF_bt": ("rMDF", "b,t")}  # subscripts of the paper
 _NOTHING = "\N{EN DASH}"
-_CREATED = datetime(2010, 4, 1)  # any fixed day, so that the bytes stay the same
 _FORMATS = {"count": "#,##0", "share": "0.0%", "low": "0.0%", "high": "0.0%"}
 _WIDTHS = {"key": 13, "count": 14, "share": 11, "low": 9, "high": 9, "word": 9}
 
@@ -128,9 +124,7 @@ def _key(value: object) -> tuple[str, str]:
 
 
 def _page(tables: Sequence[PaperTable], about: Sequence[str]) -> str:
-    source = (resources.files("glasshouse") / "report" / "tables.html.j2").read_text(encoding="utf-8")
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(source)
-    return template.render(title=TITLE, about=about, pages=[_on_page(table) for table in tables]) + "\n"
+    return render("tables.html.j2", title=TITLE, about=about, pages=[_on_page(table) for table in tables])
 
 
 def _on_page(table: PaperTable) -> dict[str, Any]:
@@ -193,15 +187,11 @@ def _text(column: Column, value: Any) -> str:
 
 
 def _workbook(tables: Sequence[PaperTable], about: Sequence[str]) -> bytes:
-    stream = BytesIO()
-    # text is text: never a formula, never a link
-    options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-    book = xlsxwriter.Workbook(stream, options)
-    book.set_properties({"title": TITLE, "created": _CREATED})
-    for table in tables:
-        _sheet(book, table, about)
-    book.close()
-    return stream.getvalue()
+    def fill(book: Any) -> None:
+        for table in tables:
+            _sheet(book, table, about)
+
+    return workbook(TITLE, fill)
 
 
 def _sheet(book: Any, table: PaperTable, about: Sequence[str]) -> None:

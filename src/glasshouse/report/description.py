@@ -1,0 +1,319 @@
+"""What does a report say? A frozen description; the page, the workbook and the figures are renderings of it.
+
+A number knows how many persons it is about, so that the public version (`report.publish`) can hide what is about too
+few. A chart holds no numbers of its own: it is drawn from the table that stands under it, and is as public as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Version = Literal["internal", "public"]
+Style = Literal["share", "points", "number"]  # 12.3%, +1.2 points, 3.14
+Tone = Literal["bad", "good", "plain"]
+Ring = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Count:
+    """So many. Of persons, or of what stands for persons (records, blocks); `people=False`: of tables, settings, ..."""
+
+    value: int
+    people: bool = True
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of a whole, both counted; with an interval where it is an estimate."""
+
+    part: int
+    whole: int
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def value(self) -> float:
+        return self.part / self.whole
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that is no count, about `over` persons (0: about none, as a budget); a range where it is not exact."""
+
+    value: float
+    over: int
+    style: Style = "share"
+    low: float | None = None
+    high: float | None = None
+
+
+class Hidden:
+    """In place of a number about too few persons, in the public version."""
+
+    def __repr__(self) -> str:
+        return "HIDDEN"
+
+
+HIDDEN: Final = Hidden()
+Cell = Count | Share | Measure | Hidden | str | None  # None: this run has no such number
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A word of the report: what it means, which direction is worse, and where more is written."""
+
+    term: str  # as columns refer to it
+    title: str
+    meaning: str
+    worse: str  # "higher is worse", "lower is worse", or "" where neither is
+    page: str = ""  # of docs/
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column, the term that defines its numbers, and whether they are somebody else's, as published."""
+
+    title: str
+    term: str = ""
+    published: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers in rows. `source` says which data files they come from, and how; `records`: never in public.
+
+    The first `keys` columns name a row. On the page at most `shown` rows stand; the workbook has all.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    source: str
+    notes: tuple[str, ...] = ()
+    keys: int = 1
+    records: bool = False
+    shown: int = 25
+
+
+@dataclass(frozen=True)
+class Series:
+    """A column of the table as marks of one look; `guess` and published values are rings or ticks beside them."""
+
+    column: int
+    label: str
+    look: Literal["bar", "dot", "ring", "tick"] = "dot"
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture of a table: one position for each row, one mark for each series. `says` is what it shows, in words.
+
+    `up`: positions go from left to right and dots are joined (steps that have an order); else rows go down. `panel` is
+    a key column whose values have a panel each.
+    """
+
+    name: str
+    title: str
+    says: str
+    table: Table
+    series: tuple[Series, ...]
+    axis: str  # what the numbers are
+    up: bool = False
+    panel: int | None = None
+    most: int = 20  # rows drawn
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Where an area lies: a point, or rings (the first of each polygon outside, the others holes)."""
+
+    point: tuple[float, float] | None = None
+    rings: tuple[Ring, ...] = ()
+
+
+@dataclass(frozen=True)
+class Map:
+    """Areas where they lie, as dark as their number is high; `table` has the areas' codes in its first column."""
+
+    name: str
+    title: str
+    says: str
+    table: Table
+    column: int
+    shapes: Mapping[str, Shape]
+    axis: str
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """Settings as points of risk against cost, to choose from and to compare; a row of the table is a setting.
+
+    The first column is the setting's name, the second the kind of protection. `guesses` has, for a column of risk, the
+    column with what guessing reaches.
+    """
+
+    name: str
+    title: str
+    says: str
+    table: Table
+    risks: tuple[int, ...]  # columns, the first is shown at first; higher is worse
+    costs: tuple[int, ...]  # columns; higher is worse
+    guesses: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What one noisy count gives away, with sliders: the reader's own prior and rho.
+
+    `levels` are the counts of a budget, each with its rho; `rules` says what a neighbour is (`mechanism.gaussian`):
+    the rate of the noise is `scale` times rho. `table` is of the budget as it stands.
+    """
+
+    name: str
+    title: str
+    says: str
+    table: Table | None
+    levels: tuple[tuple[str, float], ...]
+    prior: float
+    rho: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Words:
+    """Sentences: paragraphs, and points of a list after them."""
+
+    paragraphs: tuple[str, ...]
+    points: tuple[str, ...] = ()
+
+
+Block = Words | Table | Chart | Map | Explorer | Noise
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of the numbers on the first screen: what it is, what guessing or nothing would give, what it means."""
+
+    title: str
+    number: Cell
+    beside: str  # the baseline, in words
+    meaning: str
+    term: str
+    section: str  # where more is said
+    source: str
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report under a heading; `name` is what links lead to."""
+
+    name: str
+    title: str
+    lead: str  # one or two sentences: the answer
+    blocks: tuple[Block, ...]
+    records: bool = False  # about single persons or places: never in public
+
+
+@dataclass(frozen=True)
+class Report:
+    """All of it. `findings` are thresholds that were passed; `certificate` is what the run was, key by key."""
+
+    title: str
+    about: str
+    version: Version
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[str, ...]
+    sections: tuple[Section, ...]
+    definitions: tuple[Definition, ...]
+    certificate: tuple[tuple[str, str], ...]
+
+    def tables(self) -> Iterator[Table]:
+        """Every table once, in the order of the page: those under pictures too."""
+        seen = set()
+        for section in self.sections:
+            for block in section.blocks:
+                table = block if isinstance(block, Table) else getattr(block, "table", None)
+                if table is not None and table.name not in seen:
+                    seen.add(table.name)
+                    yield table
+
+    def definition(self, term: str) -> Definition:
+        return next(one for one in self.definitions if one.term == term)
+
+
+# A number as text: the same in every rendering
+
+DASH = "\N{EN DASH}"
+
+
+def words(cell: Cell) -> str:
+    """A cell as it is printed, without its interval.
+
+    >>> words(Share(3, 4)), words(Count(12345)), words(Measure(0.031, 0, "points")), words(HIDDEN)
+    ('75.0%', '12,345', '+3.1 points', 'hidden')
+    """
+    match cell:
+        case None:
+            return DASH
+        case str():
+            return cell
+        case Hidden():
+            return "hidden"
+        case Count():
+            return f"{cell.value:,}"
+        case Share():
+            return f"{cell.value:.1%}"
+        case Measure():
+            return styled(cell.value, cell.style)
+
+
+def styled(value: float, style: Style) -> str:
+    if style == "share":
+        return f"{value:.1%}"
+    if style == "points":
+        return f"{100 * value:+.1f} points"
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def interval(cell: Cell) -> str:
+    """The interval of a cell in words, if it has one: `70.1% to 80.4%`."""
+    if not isinstance(cell, (Share, Measure)) or cell.low is None or cell.high is None:
+        return ""
+    style: Style = cell.style if isinstance(cell, Measure) else "share"
+    return f"{styled(cell.low, style)} to {styled(cell.high, style)}"
+
+
+def value_of(cell: Cell) -> float | None:
+    """A cell as a number to draw, if it is one."""
+    return float(cell.value) if isinstance(cell, (Count, Share, Measure)) else None
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A number of the report and where it stands: its line in `numbers.csv`."""
+
+    line: int
+    table: str
+    row: str
+    column: str
+    cell: Cell
+    term: str
+    source: str
+
+
+def numbered(report: Report) -> Iterator[Numbered]:
+    """Every number of the report, first those of the first screen, then table by table; line 1 is the head."""
+    line = 1
+    for verdict in report.verdicts:
+        line += 1
+        yield Numbered(line, "verdict", verdict.title, "", verdict.number, verdict.term, verdict.source)
+    for table in report.tables():
+        for row in table.rows:
+            name = ", ".join(words(cell) for cell in row[: table.keys])
+            for column, cell in list(zip(table.columns, row, strict=True))[table.keys :]:
+                line += 1
+                yield Numbered(line, table.name, name, column.title, cell, column.term, table.source)
