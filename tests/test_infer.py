@@ -292,13 +292,26 @@ def test_correct_decisions_equal_enumeration(r1: float, r2: float, d: int, p: fl
 
 @settings(max_examples=20, deadline=None)
 @given(rates, priors, st.integers(1, 3))
-def test_simulation_agrees_with_the_average(rate: float, prior: float, levels: int) -> None:
+def test_the_average_is_a_sum_over_the_noise_and_simulation_agrees(rate: float, prior: float, levels: int) -> None:
+    """The noises are added up exactly; draws then lie within Bernstein's bound, which no run may break (1e-9)."""
+    reach = int((45 / rate) ** 0.5) + 2
+    single = DiscreteGaussian(rate).mass(np.arange(-reach, reach + 1))
+    masses = np.ones(1)
+    for _ in range(levels):
+        masses = np.convolve(masses, single)
+
+    def belief(noise: np.ndarray) -> np.ndarray:
+        return 1 / (1 + np.exp(-(log(prior / (1 - prior)) + rate * (2 * noise + levels))))
+
+    beliefs = belief(np.arange(-reach * levels, reach * levels + 1))
+    average = float(masses @ beliefs)
+    assert marginal([rate] * levels, prior).posterior == pytest.approx(average, rel=1e-12)
+
+    size, surprise = 4000, log(2 / 1e-9)
     rng = np.random.default_rng(5)
-    size = 4000
-    evidence = sum(rate * (2 * simulate(DiscreteGaussian(rate), size, rng) + 1) for _ in range(levels))
-    beliefs = 1 / (1 + np.exp(-(log(prior / (1 - prior)) + evidence)))
-    average = marginal([rate] * levels, prior).posterior
-    assert abs(beliefs.mean() - average) < 6 * max(beliefs.std(), 1e-4) / size**0.5
+    drawn = belief(np.sum([simulate(DiscreteGaussian(rate), size, rng) for _ in range(levels)], axis=0))
+    variance = float(masses @ (beliefs - average) ** 2)
+    assert abs(drawn.mean() - average) < (2 * variance * surprise / size) ** 0.5 + 2 * surprise / (3 * size)
 
 
 @settings(max_examples=60, deadline=None)

@@ -137,7 +137,7 @@ def _small_mean(start: float, rates: Sequence[float], way: int) -> float:
     total = sum(rates)
     furthest = abs(start) + total + sum(14 * sqrt(rate) + 2 * rate for rate in rates)
     end = 13.0  # the integrand falls as exp(-pi w), and exp(-13 pi) < 2e-18
-    panels = 8 + int(end * furthest / pi)
+    panels = 40 + int(end * furthest / pi)  # narrow: 1 / sin(pi s) has a pole as near as 0.1
     nodes, weights = np.polynomial.legendre.leggauss(20)
     edges = np.linspace(0, end, panels + 1)
     w = (edges[:-1, None] + (nodes[None, :] + 1) * (end / panels / 2)).ravel()
