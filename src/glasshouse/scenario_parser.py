@@ -111,6 +111,8 @@ class Parser:
                         f"{where}: range is {toml['range']!r}; expected two whole numbers such as [0, 110]"
                     )
                 labels = tuple(str(number) for number in range(toml["range"][0], toml["range"][1] + 1))
+                if toml["range"][0] >= 0:
+                    numbers = {name: tuple(range(toml["range"][0], toml["range"][1] + 1))}
             else:
                 labels = tuple(need(toml, where, "levels"))
             readings = [Reading((column,), _spellings(toml.get("codes", list(labels))))]

@@ -95,6 +95,8 @@ def start_of(job: Job, item: Item) -> Rebuilt:
 def place_columns(places: tuple[str, ...], unit: str, geography: Geography) -> list[pl.Series]:
     """The place of each row, and the unit it lies in."""
     column = pl.Series(geography.place, places, dtype=pl.String)
+    if geography.unit == geography.place:
+        return [column]
     return [column, pl.repeat(unit, len(places), dtype=pl.String, eager=True).alias(geography.unit)]
 
 

@@ -27,7 +27,8 @@ def summarise(
     `counted` has the uniques of each place as Table S5 counts them; without, all records of the start are counted.
     """
     scenario, geography = job.scenario, job.scenario.geography
-    places = pl.read_parquet(folder / "places.parquet").rename({geography.place: "block", geography.unit: "tract"})
+    columns = pl.col(geography.place).alias("block"), pl.col(geography.unit).alias("tract")  # they may be the same
+    places = pl.read_parquet(folder / "places.parquet").with_columns(*columns)
     areas = pl.read_parquet(folder / "areas.parquet")
     left_out = _left_out(tally, scenario)
     if places.filter(pl.col("population") > 0).is_empty():
@@ -87,19 +88,27 @@ def _lines(told: dict[str, Any], job: Job, with_uniques: bool) -> list[str]:
     if job.options["jointly"]:
         undecided += f", {areas['undecided']:,} {level}"
     untold = f", compared without {', '.join(job.published.left_out)}" if job.published.left_out else ""
+    width = max(26, *(len(f"{one} with one solution") + 2 for one in (blocks, level)))
+    told_places = job.scenario.geography.told({job.scenario.geography.place: head["blocks"]})
+
+    def line(what: str, found: str) -> str:
+        return f"    {what:<{width}}{found}"
+
     lines = [
-        f"{head['population']:,} records in {head['blocks']:,} {blocks}{untold}",
-        f"    certain                   {_span(head['share_certain'], head['share_certain_upper'])} of all records",
-        f"    {blocks + ' with one solution':<26}{head['zero_solvar_share']:7.2%} of {blocks}, "
-        f"{head['zero_solvar_population_share']:.2%} of all records",
-        f"    could differ (solvar)     {_span(head['solvar_mean'], head['solvar_mean_upper'])} of all records",
-        f"    two solutions differ in   at most {head['most_between_any_two']:.2%} of all records",
-        f"    {level + ' with one solution':<26}{areas['proved_unique']:,} of {areas['areas']:,}",
-        f"    undecided                 {undecided}",
+        f"{head['population']:,} records in {told_places}{untold}",
+        line("certain", f"{_span(head['share_certain'], head['share_certain_upper'])} of all records"),
+        line(
+            f"{blocks} with one solution",
+            f"{head['zero_solvar_share']:7.2%} of {blocks}, {head['zero_solvar_population_share']:.2%} of all records",
+        ),
+        line("could differ (solvar)", f"{_span(head['solvar_mean'], head['solvar_mean_upper'])} of all records"),
+        line("two solutions differ in", f"at most {head['most_between_any_two']:.2%} of all records"),
+        line(f"{level} with one solution", f"{areas['proved_unique']:,} of {areas['areas']:,}"),
+        line("undecided", undecided),
     ]
     if with_uniques:
         unique = next(row["unique_share"] for row in told["by_size"] if row["band"] == "all")
-        lines.append(f"    unique                    {unique:7.2%} of all records ({told['unique_among']})")
+        lines.append(line("unique", f"{unique:7.2%} of all records ({told['unique_among']})"))
     lines += ["", f"    {'persons':<9}{blocks:>11}{'with one solution':>20}{'certain records':>18}"]
     for row in told["by_size"]:
         if row["blocks"]:
