@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from glasshouse.attack.published import Published, Unit, refuse_unfit
 from glasshouse.program import ladder as rungs
+from glasshouse.program.cells import Cells
 from glasshouse.program.histogram import Compiled, Problem, places_alone
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import Ladder
@@ -42,11 +43,23 @@ class Far:
 
 
 @dataclass(frozen=True)
+class Kinds:
+    """The kinds of records of the start: a cell of a place each, how many there are, how many of them are certain."""
+
+    cells: Cells
+    place: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    records: Count
+    certain: Count
+
+
+@dataclass(frozen=True)
 class Varied:
     """What can vary in a unit: of each place, and of each area in all (of the unit, where there are no areas)."""
 
     places: Far
     areas: Far
+    kinds: Kinds
     unique: Count  # of each place: records alone in it with what makes a record unique
     start_fits: NDArray[np.bool_]  # of each place: the given records fit all its limits
 
@@ -72,13 +85,30 @@ def vary(
     area = published.area(compiled, unit)
     alone = _ask(places_alone(compiled, unit.counts, area, tighten=tighten), start, ladder)
     unique = _unique(published, len(unit.counts.places), place, codes)
+    sure = _certain_of(start, alone)
     if not jointly or area is None:
-        return Varied(alone.far, _added_up(unit, alone), unique, alone.fits)
+        kinds = Kinds(compiled.cells, start.place, start.cell, start.counts, sure)
+        return Varied(alone.far, _added_up(unit, alone), kinds, unique, alone.fits)
     together = _ask(_held(published.together(compiled, unit), alone), start, ladder)
     places, areas = _within_area(alone.far, together, start, ladder), _area(unit, alone.far, together.far)
     if not finest and not published.bins_say_all(unit):
         places, areas = (_relaxed(far, asked) for far, asked in ((places, alone), (areas, together)))
-    return Varied(places, areas, unique, alone.fits)
+    sure = np.maximum(sure, _certain_of(start, together))
+    kinds = Kinds(compiled.cells, start.place, start.cell, start.counts, sure)
+    return Varied(places, areas, kinds, unique, alone.fits)
+
+
+def _certain_of(start: Start, answer: _Answer) -> Count:
+    """Of each kind of records of the start, how many are in every solution."""
+    key, wanted = (
+        place.astype(np.int64) * len(answer.problem.compiled.cells) + cell
+        for place, cell in ((answer.problem.place, answer.problem.cell), (start.place, start.cell))
+    )
+    at = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))  # keys ascend
+    found = key[at] == wanted if len(key) else np.zeros(len(wanted), np.bool_)
+    certain = np.zeros(len(wanted), np.int64)
+    certain[found] = np.minimum(answer.sure.low[at[found]], start.counts[found])
+    return certain
 
 
 def admitted(

@@ -24,7 +24,9 @@ from glasshouse.run.attacking import (
     Seconds,
     Seed,
     TableFile_,
+    Units,
     Workers,
+    listed_units,
     run_attack,
 )
 from glasshouse.run.options import Json, Mapping_, Quiet, ScenarioName, Tables, Verbose, chosen_scenario, finish
@@ -52,6 +54,7 @@ def reconstruct(
     codebook: Codebook_ = None,
     assume: Assume = "seen",
     mapping: Mapping_ = [],  # noqa: B006  # typer copies it
+    units: Units = "",
     nearest: Annotated[
         str,
         typer.Option(
@@ -81,7 +84,7 @@ def reconstruct(
         level, options = place, {"nearest": nearest}
     given = Given(
         tables, chosen, scenario, out, level, seed, codebook, assume, mapping, overwrite, workers, executor, effort,
-        seconds, as_json, quiet, {}, options,
+        seconds, as_json, quiet, {}, options, listed_units(units),
     )  # fmt: skip
     return run_attack(_Reconstruct(), given)
 
@@ -124,6 +127,7 @@ def vary(
     codebook: Codebook_ = None,
     assume: Assume = "seen",
     mapping: Mapping_ = [],  # noqa: B006  # typer copies it
+    units: Units = "",
     overwrite: Overwrite = False,
     workers: Workers = None,
     executor: Executor = None,
@@ -152,7 +156,7 @@ def vary(
     inputs |= {"uniques": uniques} if uniques else {}
     given = Given(
         tables, chosen, scenario, out, level, seed, codebook, assume, mapping, overwrite, workers, executor, effort,
-        seconds, as_json, quiet, inputs, options,
+        seconds, as_json, quiet, inputs, options, listed_units(units),
     )  # fmt: skip
     return run_attack(_Vary(), given)
 

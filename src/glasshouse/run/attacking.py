@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from glasshouse.errors import InputError
 from glasshouse.run.options import inputs_of, notes_on, refuse_no_file, say
 from glasshouse.run.session import in_folder, refuse_nowhere, refuse_two_crews
 
@@ -76,11 +77,14 @@ Seconds = Annotated[
         "--seconds", min=0, help="Wall clock for each open part, 0 for none; what it stops is redone next time."
     ),
 ]
+Units = Annotated[
+    str, typer.Option("--units", metavar="LIST", help="Only these tracts (units), as in 99001000100,99001000200.")
+]
 
 
 @dataclass(frozen=True)
 class Given:
-    """What every attack on tables is given; `inputs` are further files, by their role."""
+    """What every attack on tables is given; `inputs` are further files, by their role; `units`: only these."""
 
     tables: Path
     scenario: Scenario
@@ -100,6 +104,7 @@ class Given:
     quiet: bool
     inputs: Mapping[str, Path] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    units: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,7 @@ def run_attack(attack: Attack, given: Given) -> int:
         "assume_published": given.assume,
         "effort": given.effort,
         **given.options,
+        **({"units": list(given.units)} if given.units else {}),
     }
     inputs = {"tables": given.tables, **given.inputs} | ({"codebook": given.codebook} if given.codebook else {})
     manifest = Manifest(attack.command, parameters, inputs_of(inputs, given.scenario_name, given.mapping))
@@ -158,6 +164,25 @@ def run_attack(attack: Attack, given: Given) -> int:
         quiet=given.quiet,
         unit=given.scenario.geography.unit,
     )
+
+
+def listed_units(text: str) -> tuple[str, ...]:
+    """The codes of a list, each once."""
+    return tuple(sorted({code.strip() for code in text.split(",") if code.strip()}))
+
+
+def _only(given: Given, items: Iterator[Item], there: Collection[str]) -> tuple[Iterator[Item], int]:
+    """The units that are asked for, and how many they are."""
+    if not given.units:
+        return items, len(there)
+    missing = [code for code in given.units if code not in there]
+    if missing:
+        unit = given.scenario.geography.unit
+        raise InputError(
+            f"--units: no number of {unit} {missing[0]} in {given.tables.name}; expected codes of a {unit}"
+        )
+    wanted = frozenset(given.units)
+    return (item for item in items if item.code in wanted), len(wanted)
 
 
 def _work(attack: Attack, given: Given, folder: Folder) -> dict[str, Any]:
@@ -180,7 +205,8 @@ def _work(attack: Attack, given: Given, folder: Folder) -> dict[str, Any]:
         releases = file.releases(assume=given.assume, near=ledger.folder, watch=pace.reading)
         job, items = make_job(file, releases, level=given.level, seed=given.seed, effort=given.effort,
                               seconds=given.seconds or None, options=given.options)  # fmt: skip
-        pace.begin(len(file.seen.units))
+        items, number = _only(given, items, file.seen.units)
+        pace.begin(number)
         ledger.tell(units=pace.units)
         if given.out and pace.units >= MANY and not (given.quiet or given.as_json or sys.stderr.isatty()):
             units = geography.told({geography.unit: pace.units})

@@ -18,6 +18,7 @@ from glasshouse.files.records import level_matrix, open_records
 from glasshouse.files.units import by_unit
 from glasshouse.geography import plural
 from glasshouse.records import Codes, Index
+from glasshouse.run.grouping import GROUPS, grouped
 from glasshouse.run.rebuilding import METHOD, place_columns, start_of
 from glasshouse.run.study import Item, Job
 from glasshouse.scenario import Scenario
@@ -35,6 +36,7 @@ def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
     return {
         "places": pl.Schema({place: pl.String, unit: pl.String, **_FAR, "unique": pl.Int64, "start_fits": pl.Boolean}),
         "areas": pl.Schema({area_level or unit: pl.String, plural(place): pl.Int64, **_FAR}),
+        "groups": pl.Schema({unit: pl.String, **GROUPS}),
     }
 
 
@@ -76,7 +78,8 @@ def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
         "certain": int(far.certain.sum()),
         "starts_outside": int((~given).sum()),
     }
-    return {"places": places, "areas": areas}, {"counts": counts, "clock": clock}
+    groups = grouped(job.scenario, varied.kinds, item.code)
+    return {"places": places, "areas": areas, "groups": groups}, {"counts": counts, "clock": clock}
 
 
 def starts(
