@@ -12,22 +12,9 @@ $(STAMP): pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(STAMP)
 
-# Until the audit is built: a synthetic county, its 34 published tables, do they agree, the records rebuilt from the
-# tables alone, how sure that is, who could be identified, and what must be true of households.
+# A synthetic county, its published tables, every attack on them, every protection: out/audit/report.html.
 audit: $(STAMP)
-	$(BIN)/glasshouse synthesize --persons 20000 --seed 1 --out out/audit/county --overwrite
-	$(BIN)/glasshouse tabulate out/audit/county/hdf.parquet --scenario sf1-person --out out/audit/tables.csv.gz --overwrite
-	$(BIN)/glasshouse check out/audit/tables.csv.gz --scenario sf1-person
-	$(BIN)/glasshouse check out/audit/tables.csv.gz --scenario sf1-person --json > out/audit/summary.json
-	chmod 600 out/audit/summary.json
-	$(BIN)/glasshouse reconstruct out/audit/tables.csv.gz --scenario sf1-person --out out/audit/rebuilt --overwrite
-	$(BIN)/glasshouse vary out/audit/tables.csv.gz --scenario sf1-person --out out/audit/solvar --overwrite
-	$(BIN)/glasshouse reidentify out/audit/rebuilt --vary out/audit/solvar --truth out/audit/county/cef.parquet \
-	  --published out/audit/county/hdf.parquet --attacker out/audit/county/commercial.parquet \
-	  --attacker out/audit/county/attacker-perfect.parquet --leave-one-out 100 --out out/audit/risk --overwrite
-	$(BIN)/glasshouse tabulate out/audit/county/households.parquet --scenario dhc-household --out out/audit/households.csv.gz --overwrite
-	$(BIN)/glasshouse verify out/audit/households.csv.gz --scenario dhc-household --pick median:20 \
-	  --truth out/audit/county/households.parquet --out out/audit/claims --overwrite
+	$(BIN)/glasshouse audit --out out/audit --overwrite
 
 test: lint
 	$(BIN)/python -m pytest -n auto -m 'not slow'

@@ -1,4 +1,4 @@
-"""Draws docs/terminal.svg from the session in the README, so that the picture is as true as the text.
+"""Draws docs/terminal.svg from the first session of docs/first-steps.md, so that the picture is as true as the text.
 
 Run: python docs/make_terminal.py
 """
@@ -14,10 +14,12 @@ WIDTH, LINE, LEFT, TOP = 960, 22, 20, 52
 
 
 def session() -> list[str]:
-    """The lines of the console session in the README."""
-    match = re.search(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    """The lines of the first console session."""
+    match = re.search(
+        r"```console\n(.*?)```", (ROOT / "docs" / "first-steps.md").read_text(encoding="utf-8"), re.DOTALL
+    )
     if match is None:
-        raise SystemExit("the README has no console session")
+        raise SystemExit("docs/first-steps.md has no console session")
     return match[1].splitlines()
 
 

@@ -1,8 +1,9 @@
-"""Is the README true to the letter? Its session is run and compared, and its picture is drawn from the same lines."""
+"""Are the first pages true to the letter? Their sessions are run and compared, and the picture is of the same lines."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+from glasshouse.run.audit_config import read_config
 from glasshouse.run.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,11 +27,15 @@ def module(path: Path) -> ModuleType:
     return loaded
 
 
+def sessions(page: Path) -> list[str]:
+    return re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
 terminal = module(ROOT / "docs" / "make_terminal.py")
 village = module(ROOT / "examples" / "village" / "make.py")
 
 
-def test_the_session_of_the_readme(
+def test_the_first_session_of_first_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -45,13 +51,11 @@ def test_the_session_of_the_readme(
 
 
 @pytest.mark.parametrize(("number", "commands"), [(1, 4), (2, 3)])
-def test_the_other_sessions_of_the_readme(
+def test_the_other_sessions_of_first_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, commands: int
 ) -> None:
-    import re
-
     monkeypatch.chdir(tmp_path)
-    shown = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[number]
+    shown = sessions(ROOT / "docs" / "first-steps.md")[number]
     printed: list[str] = []
     for line in shown.splitlines():
         if line.startswith("$ glasshouse "):
@@ -61,8 +65,21 @@ def test_the_other_sessions_of_the_readme(
     assert len([line for line in printed if line.startswith("$")]) == commands
 
 
-def test_the_plan_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_seven_of_the_readme_are_those_of_the_example() -> None:
+    (shown,) = sessions(ROOT / "README.md")
+    assert shown == sessions(ROOT / "examples" / "seven-people" / "README.md")[0]  # which is run by test_examples
+
+
+def test_the_configuration_of_the_readme_reads(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```toml\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "mine.toml").write_text(shown, encoding="utf-8")
+    for name in re.findall(r'= "([\w-]+\.(?:parquet|csv\.gz|geojson))"', shown):
+        (tmp_path / name).touch()
+    assert read_config(tmp_path / "mine.toml").thresholds.share_certain == 0.5
+
+
+def test_the_plan_of_first_steps(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs" / "first-steps.md").read_text(encoding="utf-8")
     command, _, shown = text.partition("$ glasshouse infer ")[2].partition("```")[0].partition("\n")
     assert main(["infer", *shlex.split(command)]) == 0
     assert capsys.readouterr().out == shown
@@ -79,15 +96,11 @@ def test_the_village_is_made_by_its_recipe(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"])
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    import re
-
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_the_country_of_ones_own_in_the_documentation_loads(tmp_path: Path) -> None:
-    import re
-
     from glasshouse.scenario import load
 
     text = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")

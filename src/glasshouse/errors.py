@@ -4,7 +4,13 @@ from __future__ import annotations
 
 
 class InputError(Exception):
-    """The input or the request is wrong; the message says where, what was found, and the remedy."""
+    """The input or the request is wrong; the message says where, what was found, and the remedy.
+
+    Several mistakes have a line each: `InputError(first, second)`.
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(str(line) for line in self.args)
 
 
 class GlasshouseBug(Exception):  # noqa: N818  # it is a bug, and named so

@@ -61,6 +61,20 @@ Cell = Count | Share | Measure | Hidden | str | None  # None: this run has no su
 
 
 @dataclass(frozen=True)
+class Said:
+    """A sentence with numbers: `{}` in the template stands for a cell, so that the public version can hide it.
+
+    A plain string is a sentence too, but only one without numbers about people. `text` puts either into words.
+    """
+
+    template: str  # of str.format: a literal brace is doubled
+    cells: tuple[Cell, ...]
+
+
+Sentence = str | Said
+
+
+@dataclass(frozen=True)
 class Definition:
     """A word of the report: what it means, which direction is worse, and where more is written."""
 
@@ -92,7 +106,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     source: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Sentence, ...] = ()
     keys: int = 1
     records: bool = False
     shown: int = 25
@@ -117,7 +131,7 @@ class Chart:
 
     name: str
     title: str
-    says: str
+    says: Sentence
     table: Table
     series: tuple[Series, ...]
     axis: str  # what the numbers are
@@ -140,7 +154,7 @@ class Map:
 
     name: str
     title: str
-    says: str
+    says: Sentence
     table: Table
     column: int
     shapes: Mapping[str, Shape]
@@ -157,7 +171,7 @@ class Explorer:
 
     name: str
     title: str
-    says: str
+    says: Sentence
     table: Table
     risks: tuple[int, ...]  # columns, the first is shown at first; higher is worse
     costs: tuple[int, ...]  # columns; higher is worse
@@ -174,7 +188,7 @@ class Noise:
 
     name: str
     title: str
-    says: str
+    says: Sentence
     table: Table | None
     levels: tuple[tuple[str, float], ...]
     prior: float
@@ -186,8 +200,8 @@ class Noise:
 class Words:
     """Sentences: paragraphs, and points of a list after them."""
 
-    paragraphs: tuple[str, ...]
-    points: tuple[str, ...] = ()
+    paragraphs: tuple[Sentence, ...]
+    points: tuple[Sentence, ...] = ()
 
 
 Block = Words | Table | Chart | Map | Explorer | Noise
@@ -199,8 +213,8 @@ class Verdict:
 
     title: str
     number: Cell
-    beside: str  # the baseline, in words
-    meaning: str
+    beside: Sentence  # the baseline, in words
+    meaning: Sentence
     term: str
     section: str  # where more is said
     source: str
@@ -213,7 +227,7 @@ class Section:
 
     name: str
     title: str
-    lead: str  # one or two sentences: the answer
+    lead: Sentence  # one or two sentences: the answer
     blocks: tuple[Block, ...]
     records: bool = False  # about single persons or places: never in public
 
@@ -226,10 +240,11 @@ class Report:
     about: str
     version: Version
     verdicts: tuple[Verdict, ...]
-    findings: tuple[str, ...]
+    findings: tuple[Sentence, ...]
     sections: tuple[Section, ...]
     definitions: tuple[Definition, ...]
     certificate: tuple[tuple[str, str], ...]
+    thresholds: int = 0  # how many were set, passed or not
 
     def tables(self) -> Iterator[Table]:
         """Every table once, in the order of the page: those under pictures too."""
@@ -269,6 +284,22 @@ def words(cell: Cell) -> str:
             return f"{cell.value:.1%}"
         case Measure():
             return styled(cell.value, cell.style)
+
+
+def literal(text: str) -> str:
+    """Text inside the template of a sentence: braces stand for themselves."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def text(sentence: Sentence) -> str:
+    """A sentence as it is printed, its cells in words.
+
+    >>> text("All of them."), text(Said("{} of {} persons.", (HIDDEN, Count(4000))))
+    ('All of them.', '(hidden) of 4,000 persons.')
+    """
+    if isinstance(sentence, str):
+        return sentence
+    return sentence.template.format(*("(hidden)" if cell is HIDDEN else words(cell) for cell in sentence.cells))
 
 
 def styled(value: float, style: Style) -> str:

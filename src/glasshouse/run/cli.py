@@ -22,6 +22,7 @@ from glasshouse.run import (  # noqa: F401  # they add to protect
     topdown_cli,
 )
 from glasshouse.run.attack_cli import app as attack_app
+from glasshouse.run.audit_cli import app as audit_app
 from glasshouse.run.compare_cli import app as compare_app
 from glasshouse.run.detect_cli import app as detect_app
 from glasshouse.run.infer_cli import app as infer_app
@@ -79,6 +80,7 @@ app.add_typer(tradeoff_app)
 app.add_typer(protect_app, name="protect")
 app.add_typer(compare_app)
 app.add_typer(infer_app)
+app.add_typer(audit_app)
 
 
 @app.callback(invoke_without_command=True)
@@ -303,22 +305,22 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         result = app(args=given, prog_name="glasshouse", standalone_mode=False)
         if result == INTERRUPTED:  # how typer passes on Ctrl-C
-            return fail(STOPPED, INTERRUPTED)
+            return fail(STOPPED, code=INTERRUPTED)
         return result if isinstance(result, int) else DONE
     except typer.Exit as error:
         return error.exit_code
     except typer.TyperException as error:
-        return fail(f"{error.format_message()} (glasshouse COMMAND --help lists its options)", BAD_INPUT)
+        return fail(f"{error.format_message()} (glasshouse COMMAND --help lists its options)", code=BAD_INPUT)
     except InputError as error:
-        return fail(str(error), BAD_INPUT)
+        return fail(*error.args, code=BAD_INPUT)
     except Interrupted as error:
-        return fail(str(error), INTERRUPTED)
+        return fail(str(error), code=INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
-        return fail(STOPPED, INTERRUPTED)
+        return fail(STOPPED, code=INTERRUPTED)
     except BrokenPipeError:
         return DONE
     except OSError as error:
-        return fail(f"{error.filename or 'output'}: {error.strerror or error}", BAD_INPUT)
+        return fail(f"{error.filename or 'output'}: {error.strerror or error}", code=BAD_INPUT)
     except Exception as error:  # the last resort: say that it is our fault, without the data an exception may carry
         if "--verbose" in given or "-v" in given:
             say(*(line.rstrip() for line in traceback.format_tb(error.__traceback__)))
@@ -326,16 +328,16 @@ def main(arguments: list[str] | None = None) -> int:
         place = f"{Path(at.filename).name}:{at.lineno}"
         return fail(
             f"a bug of ours ({type(error).__name__} at {place}); please report it, with --verbose for the details",
-            OUR_BUG,
+            code=OUR_BUG,
         )
 
 
-def _fail(message: str, code: int, *, as_json: bool) -> int:
-    """Say on one line what went wrong."""
-    message = _printable(message)
-    say(f"glasshouse: {message}")
+def _fail(*mistakes: str, code: int, as_json: bool) -> int:
+    """Say what went wrong, on one line for each mistake."""
+    lines = [_printable(str(mistake)) for mistake in mistakes]
+    say(*(f"glasshouse: {line}" for line in lines))
     if as_json:
-        print(json.dumps({"error": message, "exit_code": code}))
+        print(json.dumps({"error": "\n".join(lines), "exit_code": code}))
     return code
 
 

@@ -6,12 +6,10 @@ removed afterwards (or kept, with `--keep`), and reads their files. So what is c
 
 from __future__ import annotations
 
-import io
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, log
@@ -23,11 +21,10 @@ import polars as pl
 from glasshouse.assess.comparison import MEASURES
 from glasshouse.assess.rates import wilson
 from glasshouse.attack.infer.onelevel import marginal
-from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import rate_of
+from glasshouse.run.calling import call
 from glasshouse.run.compare_plan import ComparePlan, Setting, times
-from glasshouse.run.options import BAD_INPUT, DONE, FINDINGS
 from glasshouse.run.usefulness import MEASURES as USE
 from glasshouse.run.usefulness import usefulness
 from glasshouse.scenario import load
@@ -77,22 +74,6 @@ def runs(plan: ComparePlan) -> Iterator[Run]:
             yield Run(number, setting, seed)
 
 
-def command(arguments: Sequence[str | Path], who: str) -> dict[str, Any]:
-    """Run a command as a user would; what it says to scripts. A complaint of its is one about the setting."""
-    from glasshouse.run.cli import main  # late: the command line knows this job
-
-    said, complaints = io.StringIO(), io.StringIO()
-    with redirect_stdout(said), redirect_stderr(complaints):
-        code = main([*map(str, arguments), "--json", "--quiet"])
-    if code == BAD_INPUT:
-        reason = complaints.getvalue().strip().splitlines()
-        raise InputError(f"{who}: {reason[-1].removeprefix('glasshouse: ') if reason else 'refused'}")
-    if code not in (DONE, FINDINGS):
-        raise GlasshouseBug(f"{who}: glasshouse {arguments[0]} ended with {code}")
-    told: dict[str, Any] = json.loads(said.getvalue().splitlines()[-1])
-    return told
-
-
 def compare_one(job: Compared, run: Run) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
     """One setting with one seed: every measure of its risk and of its use."""
     with _folder(job, run) as folder:
@@ -138,7 +119,7 @@ class _Work:
         self.left_out = 0  # units that some step refused, or the clock stopped
 
     def _do(self, *arguments: str | Path) -> dict[str, Any]:
-        said = command(arguments, f"setting '{self.run.setting.name}', seed {self.run.seed}")
+        said = call(arguments, f"setting '{self.run.setting.name}', seed {self.run.seed}")
         self.left_out += len(said.get("refused", ())) + len(said.get("stopped_by_clock", ()))
         self.left_out += int(said.get("without_records", 0))
         return said

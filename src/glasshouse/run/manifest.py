@@ -125,6 +125,6 @@ def code_hash() -> str:
     digest = hashlib.sha256()
     root = Path(str(resources.files("glasshouse")))
     for path in sorted(root.rglob("*")):
-        if path.suffix in (".py", ".toml", ".csv", ".j2"):
+        if path.suffix in (".py", ".toml", ".csv", ".j2", ".css", ".js"):
             digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -42,7 +42,8 @@ def in_folder(
 ) -> int:
     """Do the work unless its result is there, say what came of it, and return the exit code.
 
-    `work` returns what is to be said: with `refused` units, `bugs`, units `stopped_by_clock`, `notes` and `lines`.
+    `work` returns what is to be said: with `refused` units, `bugs`, units `stopped_by_clock`, `notes` and `lines`;
+    `findings` are what the exit code must tell.
     """
     from glasshouse.run.folder import Folder
 
@@ -64,7 +65,7 @@ def in_folder(
         finish({key: value for key, value in said.items() if key != "lines"}, as_json, quiet, lines, always=True)
     if said["bugs"]:
         return OUR_BUG
-    return FINDINGS if said["refused"] or said["stopped_by_clock"] else DONE
+    return FINDINGS if said["refused"] or said["stopped_by_clock"] or said.get("findings") else DONE
 
 
 def _refusals(refused: dict[str, dict[str, Any]], unit: str) -> list[str]:

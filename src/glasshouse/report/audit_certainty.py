@@ -1,0 +1,312 @@
+"""What is certain, where, of whom, and which tables give it away? The report's answers from the tables alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from glasshouse.assess.microdata import RuleResult
+from glasshouse.assess.variability import ALL, published
+from glasshouse.geography import plural
+from glasshouse.report.audit_words import label
+from glasshouse.report.description import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Count,
+    Map,
+    Measure,
+    Said,
+    Section,
+    Series,
+    Shape,
+    Share,
+    Table,
+    Verdict,
+    Words,
+    literal,
+)
+
+PLACES = "solvar/places.parquet"
+CENSUS = "2010 Census"
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """What `vary` found: its headline, by size, and of each place; `words` of the scenario's levels."""
+
+    head: Mapping[str, Any]
+    by_size: Sequence[Mapping[str, Any]]
+    places: pl.DataFrame
+    place: str
+    unit: str
+    compared: Sequence[str]  # the attributes of a record
+
+    @property
+    def persons(self) -> int:
+        return int(self.head["population"])
+
+    @property
+    def certain(self) -> int:
+        return int(self.places["certain"].sum())
+
+    @property
+    def share(self) -> Cell:
+        low, high = self.head["share_certain"], self.head["share_certain_upper"]
+        if low == high:
+            return Share(self.certain, self.persons)
+        return Measure(low, self.persons, "share", low, high)
+
+    @property
+    def solvar(self) -> Measure:
+        low, high = self.head["solvar_mean"], self.head["solvar_mean_upper"]
+        return Measure(low, self.persons) if low == high else Measure(low, self.persons, "share", low, high)
+
+    @property
+    def one_solution(self) -> Share:
+        blocks, share = int(self.head["blocks"]), self.head["zero_solvar_share"]
+        return Share(
+            round(share * blocks), blocks, self.head["zero_solvar_share_low"], self.head["zero_solvar_share_high"]
+        )
+
+
+def verdicts(found: Certainty) -> tuple[Verdict, Verdict]:
+    """The first two numbers of the first screen."""
+    what = _listed([found.place, *(label(name) for name in found.compared)])
+    census = _census()[ALL]
+    solvar = published("S4")["cumulative_solvar"][-1]
+    return (
+        Verdict(
+            "People whose record is certain", found.share,
+            Said(
+                f"Tables that give nothing away: 0%. Of {plural(found.place)}, {{}} have one solution only; "
+                f"{CENSUS}, published: {census:.1%}.",
+                (found.one_solution,),
+            ),
+            f"Their {what} follow from the tables alone: they are in every set of records that fits.",
+            "certain", "size", PLACES, "bad",
+        ),
+        Verdict(
+            "Records that could still differ (solvar)", found.solvar,
+            f"0% would mean that every record is known; {CENSUS}, published: {solvar:.1%}.",
+            "The largest share of a place's records that another set fitting the tables could have otherwise, on "
+            "average over people.",
+            "solvar", "size", PLACES, "bad",
+        ),
+    )  # fmt: skip
+
+
+def where(found: Certainty, shapes: tuple[str, Mapping[str, Shape]] | None) -> Section:
+    """Areas ranked, and a map if it is known where they lie."""
+    areas = _areas(found, found.unit)
+    top, bottom = areas.rows[0] if areas.rows else None, areas.rows[-1] if areas.rows else None
+    blocks: list[Block] = []
+    if shapes is not None:
+        blocks.append(_map(found, areas, *shapes))
+    most = min(len(areas.rows), 15)
+    says = f"The {most} {plural(found.unit)} with the largest share of certain records."
+    blocks.append(
+        Chart("areas-ranked", f"{plural(found.unit).capitalize()}, ranked", says, areas, (Series(2, "certain", "bar"),),
+              "share of records that are certain", most=most)
+    )  # fmt: skip
+    lead: Any = "Every area is one of the areas of the tables."
+    if top is not None and bottom is not None:
+        lead = Said(
+            f"The share of records that are certain goes from {{}} to {{}} among {len(areas.rows):,} "
+            f"{plural(found.unit)}.",
+            (bottom[2], top[2]),
+        )
+    return Section("where", "Where", lead, tuple(blocks))
+
+
+def _areas(found: Certainty, level: str) -> Table:
+    zero = (pl.col("solvar_upper") == 0) & (pl.col("proof") != "undecided")
+    rows = (
+        found.places.filter(pl.col("population") > 0)
+        .group_by(level)
+        .agg(
+            pl.col("population").sum(), pl.col("certain").sum(), pl.len().alias("places"), zero.sum().alias("zero"),
+            ((pl.col("solvar") * pl.col("population")).sum() / pl.col("population").sum()).alias("solvar"),
+        )
+        .sort(pl.col("certain") / pl.col("population"), level, descending=[True, False])
+    )  # fmt: skip
+    one = level == found.place
+    columns = [Column(level), Column("persons", "persons"), Column("certain", "certain"), Column("solvar", "solvar")]
+    columns += [] if one else [Column(f"{plural(found.place)} with one solution", "one_solution")]
+    return Table(
+        f"areas-{level}",
+        f"Certainty by {level}",
+        tuple(columns),
+        tuple(
+            (
+                row[level], Count(row["population"]), Share(row["certain"], row["population"]),
+                Measure(row["solvar"], row["population"]),
+                *(() if one else (Share(row["zero"], row["places"]),)),
+            )
+            for row in rows.iter_rows(named=True)
+        ),
+        f"{PLACES}: rows with population above 0, by {level}; certain / population, the mean of solvar over persons, "
+        "rows with solvar_upper = 0",
+        records=one,
+    )  # fmt: skip
+
+
+def _map(found: Certainty, areas: Table, level: str, shapes: Mapping[str, Shape]) -> Map:
+    table = areas if level == found.unit else _areas(found, level)
+    there = {row[0] for row in table.rows}
+    kept = {code: shape for code, shape in shapes.items() if code in there}
+    says = f"Every {level} where it lies; the stronger the shade, the larger the share of its records that is certain."
+    return Map("map", f"Certain records by {level}", says, table, 2, kept, "share of records that are certain")
+
+
+def who(groups: pl.DataFrame) -> Section:
+    """Shares of certain records by what the tables group people by."""
+    blocks: list[Block] = []
+    summed = groups.group_by("attribute", "group", "order", maintain_order=True).agg(pl.col("records", "certain").sum())
+    ends: list[tuple[float, str, Share]] = []
+    for (attribute,), part in summed.group_by("attribute", maintain_order=True):
+        title = label(str(attribute))
+        rows = [
+            (label(row["group"]), Count(row["records"]), Share(row["certain"], row["records"]))
+            for row in part.sort("order").iter_rows(named=True)
+            if row["records"]
+        ]
+        ends += [(share.value, f"{title}: {label}", share) for label, _, share in rows if share.whole >= 100]
+        table = Table(
+            f"who-{attribute}", f"Certainty by {title}",
+            (Column(title), Column("records", "persons"), Column("certain", "certain")), tuple(rows),
+            "solvar/groups.parquet: certain and records of this attribute, summed over all units",
+            ("Counted over the rebuilt records, which give every published number back.",),
+        )  # fmt: skip
+        says = f"The share of records that are certain, by {title} as the tables group it."
+        blocks.append(
+            Chart(f"who-{attribute}-chart", f"By {title}", says, table, (Series(2, "certain", "bar"),),
+                  "share of records that are certain", most=30)
+        )  # fmt: skip
+    lead: Any = "Who is certain, by what the tables group people by."
+    if len(ends) > 1:
+        low, high = min(ends), max(ends)
+        lead = Said(
+            f"Of groups with a hundred records or more, most certain: {literal(high[1])} ({{}}); least: "
+            f"{literal(low[1])} ({{}}).",
+            (high[2], low[2]),
+        )
+    return Section("who", "Who", lead, tuple(blocks))
+
+
+def why(leaks: pl.DataFrame, place: str, unit: str) -> Section:
+    """What withholding each family of tables would change."""
+    rows: list[tuple[Cell, ...]] = []
+    ranked = leaks.sort(pl.col("without").fill_null(-1), "tables")
+    for row in ranked.iter_rows(named=True):
+        before = Share(row["certain"], row["records"])
+        after = None if row["without"] is None else Share(row["without"], row["records"])
+        drop = None if after is None else Measure(after.value - before.value, row["records"], "points")
+        note = f"compared without {row['not_compared']}" if after is not None and row["not_compared"] else ""
+        rows.append((f"{row['tables']}: {row['title']}", after, before, drop, note or row["not_compared"]))
+    first = leaks.row(0, named=True)
+    table = Table(
+        "withheld", "Certain records if a family of tables were withheld",
+        (Column("withheld"), Column("certain without", "withheld"), Column("certain with all", "certain"),
+         Column("change"), Column("note")),
+        tuple(rows),
+        "leaks.parquet: without / records, certain / records; each row is a run of vary without these tables",
+        (Said(f"{{}} {plural(place)} in {{}} {plural(unit)}, drawn with the seed.",
+              (Count(first["blocks"]), Count(first["units"], people=False))),),
+    )  # fmt: skip
+    strong = [row for row in rows if isinstance(row[3], Measure) and row[3].value < -0.005]
+    lead: Any = "No family of tables gives it away alone: each is repeated by others."
+    if strong:
+        names = _listed([str(row[0]).split(":")[0].replace(", ", " ") for row in strong[:3]])
+        lead = Said(
+            f"Most is owed to {literal(names)}. Without {literal(str(strong[0][0]))}: {{}} would be certain instead "
+            f"of {{}}. {len(rows) - len(strong)} of {len(rows)} families change nothing when only they are withheld.",
+            (strong[0][1], strong[0][2]),
+        )
+    says = "Each dot: the share of records that would still be certain without these tables; rings: with all tables."
+    chart = Chart(
+        "withheld-chart", "What each family of tables gives away", says, table,
+        (Series(1, "without these tables", "dot"), Series(2, "with all tables", "ring")),
+        "share of records that are certain", most=30,
+    )  # fmt: skip
+    return Section("why", "Why", lead, (chart,))
+
+
+def size(found: Certainty) -> Section:
+    """Certainty by the size of places, beside the published figures."""
+    census = _census()
+    rows: list[tuple[Cell, ...]] = []
+    for row in found.by_size:
+        if row["blocks"]:
+            share = Share(row["zero_blocks"], row["blocks"], row["zero_share_low"], row["zero_share_high"])
+            certain = Share(round(row["certain_share"] * row["population"]), row["population"])
+            printed = Measure(census[row["band"]], 0)
+            rows.append((row["band"], Count(row["blocks"]), Count(row["population"]), share, printed, certain))
+    table = Table(
+        "by-size", f"Certainty by the size of the {found.place}",
+        (Column("persons"), Column(plural(found.place)), Column("people", "persons"),
+         Column("with one solution", "one_solution"), Column(f"{CENSUS} (published)", "one_solution", published=True),
+         Column("certain records", "certain")),
+        tuple(rows), "solvar/summary.json: by_size; published: Abowd et al., Table S5",
+        ("The published figures are of the 308,745,538 persons of the 2010 Census of the United States, by the same 34 "
+         "tables; other tables give other figures.",),
+    )  # fmt: skip
+    says = f"Small {plural(found.place)} are almost always known; large ones hide their people. Bars are 95% intervals."
+    chart = Chart(
+        "by-size-chart", f"{plural(found.place).capitalize()} with one solution, by size", says, table,
+        (Series(3, "these tables", "dot"), Series(4, f"{CENSUS}, published", "ring")), "share with one solution",
+        up=True, most=len(rows) - 1,
+    )  # fmt: skip
+    lead = Said(
+        f"{{}} of {plural(found.place)} have one solution; {{}} of all records are certain, more than live in those "
+        f"{plural(found.place)}, since records can be certain where a {found.place} as a whole is not.",
+        (found.one_solution, found.share),
+    )
+    undecided = int(found.head["undecided"])
+    notes = (Words((Said(f"Undecided within the limits of this run: {{}} {plural(found.place)}; their bounds are used.",
+                         (Count(undecided),)),)),) if undecided else ()  # fmt: skip
+    return Section("size", "How sure, by size of place", lead, (chart, *notes))
+
+
+def _census() -> dict[str, float]:
+    """Blocks with one solution in the 2010 Census by size, as printed; of all sizes, from the printed counts."""
+    printed = published("S5")
+    shares = dict(printed.select("band", "zero_share").iter_rows())
+    return {**shares, ALL: int(printed["zero_blocks"].sum()) / int(printed["blocks"].sum())}
+
+
+def rules(results: Sequence[RuleResult]) -> Section:
+    """Would the rebuilt records have passed the office's own rules for microdata?"""
+    broken = [one for one in results if one.judged and not one.passed]
+    table = Table(
+        "rules", "The rebuilt records and the rules for microdata",
+        (Column("rule"), Column("the rule wants"), Column("persons concerned", "rule"), Column("smallest", "persons"),
+         Column("too small"), Column("of"), Column("verdict")),
+        tuple(
+            (
+                one.title, one.wants, Share(one.part, one.whole),
+                None if one.smallest is None else Count(one.smallest),
+                Count(one.below, people=False) if one.units else None,
+                Count(one.units, people=False) if one.units else None,
+                "not judged here" if not one.judged else "kept" if one.passed else "broken",
+            )
+            for one in results
+        ),
+        "rebuilt/records.parquet and solvar/places.parquet, counted over their columns",
+        tuple(dict.fromkeys(f"Taken over: {one.over}." for one in results)),
+    )  # fmt: skip
+    lead = (
+        f"No: {len(broken)} of {len(results)} rules would have been broken. The tables were published under their own "
+        "rules; the records that follow from them were not."
+        if broken
+        else "As far as this can be judged here, yes."
+    )
+    return Section("rules", "Would these records have been released?", lead, (table,))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""

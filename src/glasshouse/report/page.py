@@ -1,0 +1,195 @@
+"""How is a report shown? As one page that loads nothing: its pictures are drawn, its numbers say where they are from.
+
+The page works from a disk, without a network and, but for what the reader moves, without its script. The same report
+gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from json import dumps
+from typing import Any
+
+from glasshouse.report.description import (
+    Block,
+    Cell,
+    Chart,
+    Count,
+    Explorer,
+    Hidden,
+    Map,
+    Measure,
+    Noise,
+    Report,
+    Share,
+    Table,
+    interval,
+    numbered,
+    text,
+    value_of,
+    words,
+)
+from glasshouse.report.drawing import Key, legend, pictures, style_of
+from glasshouse.report.templates import asset, render
+
+
+def page(report: Report) -> str:
+    """The report as HTML."""
+    script = asset("audit.js")
+    lines = _lines(report)
+    return render(
+        "audit.html.j2",
+        report=report,
+        names={section.name for section in report.sections},
+        verdicts=[(one, _shown(one.number, k + 2)) for k, one in enumerate(report.verdicts)],
+        sections=_sections(report),
+        heads=_heads,
+        cells=lambda table: _cells(table, lines[table.name]),
+        text=text,
+        words=words,
+        css=_style(),
+        script=script,
+        digest=b64encode(sha256(script.encode()).digest()).decode(),
+    )
+
+
+@dataclass(frozen=True)
+class _View:
+    """A block and what is drawn of it. `first`: its numbers have not been shown yet, further up."""
+
+    kind: str
+    block: Block
+    table: Table | None
+    first: bool
+    wide: tuple[tuple[str, str], ...] = ()
+    narrow: tuple[tuple[str, str], ...] = ()
+    keys: tuple[Key, ...] = ()
+    data: str = ""
+
+
+def _sections(report: Report) -> Iterator[tuple[object, list[_View]]]:
+    seen: set[str] = set()
+    worse = {one.term: one.worse for one in report.definitions}
+    for section in report.sections:
+        views = []
+        for block in section.blocks:
+            table = block if isinstance(block, Table) else getattr(block, "table", None)
+            first = table is not None and table.name not in seen
+            seen |= {table.name} if table is not None else set()
+            views.append(_View(type(block).__name__, block, table, first, **_drawn(block, worse)))
+        yield section, views
+
+
+def _drawn(block: Block, worse: dict[str, str]) -> dict[str, Any]:
+    match block:
+        case Chart():
+            keys = legend(block)
+            shown = {"wide": tuple(pictures(block, narrow=False)), "narrow": tuple(pictures(block, narrow=True))}
+            return {**shown, "keys": tuple(keys) if len(keys) > 1 else ()}
+        case Map():  # scales well, as it has no text in it
+            return {"wide": tuple(pictures(block, narrow=False)), "keys": tuple(legend(block))}
+        case Explorer():
+            return {"data": _script_data(_settings(block, worse))}
+        case Noise():
+            levels = [{"name": name, "rho": rho} for name, rho in block.levels]
+            return {"data": _script_data({"levels": levels, "scale": block.scale})}
+    return {}
+
+
+# What the script reads
+
+
+def _settings(block: Explorer, worse: dict[str, str]) -> dict[str, Any]:
+    table = block.table
+    columns = []
+    for number, column in enumerate(table.columns):
+        axis = number in block.risks or number in block.costs
+        direction = "higher is worse" if axis else worse.get(column.term, "")
+        style = style_of([row[number] for row in table.rows])
+        columns.append({"title": column.title, "worse": direction.partition(" ")[0], "style": style or "count"})
+    rows = [
+        {"name": words(row[0]), "kind": words(row[1]), "cells": [_point(cell) for cell in row]} for row in table.rows
+    ]
+    guesses = {str(risk): guess for risk, guess in sorted(block.guesses.items())}
+    return {"columns": columns, "rows": rows, "guesses": guesses, "first": max(table.keys, 2)}
+
+
+def _point(cell: Cell) -> dict[str, Any]:
+    found: dict[str, Any] = {"value": value_of(cell), "text": words(cell)}
+    if interval(cell) and isinstance(cell, (Share, Measure)):
+        found |= {"low": cell.low, "high": cell.high, "reach": interval(cell)}
+    return found
+
+
+def _script_data(data: object) -> str:
+    """Data to stand in a script element, which nothing in it can end."""
+    return dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+# Tables
+
+
+@dataclass(frozen=True)
+class _Cell:
+    text: str
+    reach: str
+    line: int | None  # in numbers.csv, if it is a number
+    hidden: bool = False
+    key: bool = False
+    look: str = ""
+
+
+@dataclass(frozen=True)
+class _Head:
+    title: str
+    term: str
+    look: str
+
+
+def _lines(report: Report) -> dict[str, list[int]]:
+    """The lines of each table's numbers in `numbers.csv`, row by row."""
+    found: dict[str, list[int]] = {table.name: [] for table in report.tables()}
+    for one in list(numbered(report))[len(report.verdicts) :]:
+        found[one.table].append(one.line)
+    return found
+
+
+def _shown(cell: Cell, line: int, **more: Any) -> _Cell:
+    number = isinstance(cell, (Count, Share, Measure))
+    return _Cell(words(cell), interval(cell), line if number else None, isinstance(cell, Hidden), **more)
+
+
+def _heads(table: Table) -> Iterator[_Head]:
+    for number, column in enumerate(table.columns):
+        yield _Head(column.title, column.term, _look(table, number))
+
+
+def _look(table: Table, number: int) -> str:
+    """Numbers stand at the right, words at the left; somebody else's are grey."""
+    column = [row[number] for row in table.rows]
+    wordy = number < table.keys or any(isinstance(cell, str) for cell in column)
+    return ("w" if wordy else "n") + (" published" if table.columns[number].published else "")
+
+
+def _cells(table: Table, lines: list[int]) -> Iterator[list[_Cell]]:
+    looks = [_look(table, number) for number in range(len(table.columns))]
+    wide = len(table.columns) - table.keys
+    for at, row in enumerate(table.rows[: table.shown]):
+        keys = [_Cell(words(cell), "", None, isinstance(cell, Hidden), key=True) for cell in row[: table.keys]]
+        numbers = lines[at * wide : (at + 1) * wide]
+        rest = zip(row[table.keys :], numbers, looks[table.keys :], strict=True)
+        yield keys + [_shown(cell, line, look=look) for cell, line, look in rest]
+
+
+def _style() -> str:
+    """The style; the dark palette a second time, for readers whose system is dark and who have not chosen."""
+    css = asset("audit.css")
+    found = re.search(r':root\[data-theme="dark"\] (\{[^}]*\})', css)
+    assert found is not None
+    dark = f"@media screen {{ {found[0]} }}"  # paper is white
+    asked = f'@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {found[1]} }}'
+    return css.replace(found[0], f"{dark}\n{asked}")
