@@ -18,6 +18,7 @@ from benchmarks import (
     match_vs_loop,
     nation,
     posterior_vs_gibbs,
+    report_by_size,
     tabulate_vs_groupby,
     topdown_by_size,
 )
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Callable[[], Result]] = {
     "match-vs-loop": match_vs_loop.run,
     "nation-core-hours": nation.run,
     "posterior-vs-gibbs": posterior_vs_gibbs.run,
+    "report-by-size": report_by_size.run,
     "share-without-solver": core.share_without_solver,
     "tabulate-vs-groupby": tabulate_vs_groupby.run,
     "topdown-by-size": topdown_by_size.run,

@@ -32,8 +32,9 @@ from glasshouse.report.description import (
     numbered,
     words,
 )
-from glasshouse.report.drawing import LIGHT, legend, pictures, size, svg
+from glasshouse.report.drawing import LIGHT, legend, pictures, svg
 from glasshouse.report.page import page
+from glasshouse.report.svg import size
 from tests.report_sample import EVIL, sample
 
 VOID = {"meta", "br", "input", "img", "link", "hr", "wbr"}

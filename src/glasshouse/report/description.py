@@ -318,6 +318,12 @@ def interval(cell: Cell) -> str:
     return f"{styled(cell.low, style)} to {styled(cell.high, style)}"
 
 
+def said(cell: Cell) -> str:
+    """A cell with its interval, in words."""
+    reach = interval(cell)
+    return f"{words(cell)} ({reach})" if reach else words(cell)
+
+
 def value_of(cell: Cell) -> float | None:
     """A cell as a number to draw, if it is one."""
     return float(cell.value) if isinstance(cell, (Count, Share, Measure)) else None

@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby
 from json import dumps
-from math import cos, radians
 from textwrap import wrap
-from typing import NamedTuple
 
 import vl_convert
 
@@ -29,23 +26,18 @@ from glasshouse.report.description import (
     Series,
     Share,
     Style,
-    interval,
+    said,
     text,
-    value_of,
     words,
 )
+from glasshouse.report.maps import drawn_map, map_legend
+from glasshouse.report.svg import Key, frame, label_at, size, small
 from glasshouse.report.templates import asset
 
 # The light palette is the first block of the page's style; a picture in a file takes its colours from there
 LIGHT = dict(re.findall(r"--(\w+): (#\w+);", asset("audit.css").split("}", 1)[0]))
 Rows = Sequence[tuple[Cell, ...]]
-CLASSES = 5
-FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 _SAYS = {"field": "says", "type": "nominal"}
-_HATCH = (
-    'width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<rect width="6" height="6" fill="var(--paper)"/><path d="M0,0V6" stroke="var(--muted)" stroke-width="2"/>'
-)
 _SHAPES = {  # by the name that Vega knows, drawn for the legend
     "circle": "M7,2a5,5 0 1,0 .001,0Z",
     "square": "M2.5,2.5h9v9h-9Z",
@@ -56,13 +48,6 @@ _SHAPES = {  # by the name that Vega knows, drawn for the legend
 }
 
 
-class Key(NamedTuple):
-    """An entry of a legend: a symbol (SVG of 14 by 14) and what it stands for."""
-
-    symbol: str
-    label: str
-
-
 def svg(block: Chart | Map, *, themed: bool) -> str:
     """A picture by itself: title, legend and all its panels."""
     parts = list(pictures(block, narrow=False))
@@ -70,27 +55,29 @@ def svg(block: Chart | Map, *, themed: bool) -> str:
     width = max(size(drawn)[0] for _, drawn in parts)
     title = wrap(block.title, max(20, int(width / 8)))
     for line in [*title, block.axis] if isinstance(block, Map) else title:
-        body.append(_text(0, top - 10, line, "ink", *((15, "bold") if line in title else (12, "normal"))))
+        body.append(label_at(0, top - 10, line, "ink", *((15, "bold") if line in title else (12, "normal"))))
         top += 20
     for key in legend(block) if len(legend(block)) > 1 else ():
-        body.append(f'<g transform="translate(0,{top - 12})">{key.symbol}</g>{_text(20, top, key.label, "muted", 12)}')
+        body.append(
+            f'<g transform="translate(0,{top - 12})">{key.symbol}</g>{label_at(20, top, key.label, "muted", 12)}'
+        )
         top += 18
     for name, drawn in parts:
         if name:
-            body.append(_text(0, top + 10, name, "ink", 13, "bold"))
+            body.append(label_at(0, top + 10, name, "ink", 13, "bold"))
             top += 20
         body.append(drawn.replace("<svg ", f'<svg y="{top}" ', 1))
         top += round(size(drawn)[1]) + 12
     longest = max([len(line) * 8.5 for line in title] + [20 + 6.5 * len(key.label) for key in legend(block)])
     inside = f'<g transform="translate(16,8)">{"".join(body)}</g>'
-    frame = _frame(max(width, longest) + 32, top + 16, text(block.says), inside, whole=True)
-    return frame if themed else re.sub(r"var\(--(\w+)\)", lambda name: LIGHT.get(name[1], name[0]), frame)
+    whole = frame(max(width, longest) + 32, top + 16, text(block.says), inside, whole=True)
+    return whole if themed else re.sub(r"var\(--(\w+)\)", lambda name: LIGHT.get(name[1], name[0]), whole)
 
 
 def pictures(block: Chart | Map, *, narrow: bool) -> Iterator[tuple[str, str]]:
     """The parts of a picture with their titles, without a legend, in the colours of the page."""
     if isinstance(block, Map):
-        yield "", _map(block)
+        yield "", drawn_map(block)
         return
     panels: dict[str, list[tuple[Cell, ...]]] = {} if block.table.rows else {"": []}
     for row in block.table.rows:
@@ -103,17 +90,10 @@ def pictures(block: Chart | Map, *, narrow: bool) -> Iterator[tuple[str, str]]:
         yield panel, _own(drawn, prefix, f"{block.title}{': ' if panel else ''}{panel}. {text(block.says)}")
 
 
-def size(drawn: str) -> tuple[float, float]:
-    """How wide and how high a picture is."""
-    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawn)
-    assert found is not None
-    return float(found[1]), float(found[2])
-
-
 def legend(block: Chart | Map) -> list[Key]:
     """What the marks of a picture stand for."""
     if isinstance(block, Map):
-        return _map_legend(block)
+        return map_legend(block)
     return [Key(_symbol(look, block.up), look.series.label) for look in _looks(block)]
 
 
@@ -153,7 +133,7 @@ def _symbol(look: _Look, up: bool) -> str:
         "ring": f'<path d="{_SHAPES[look.shape]}" fill="none" stroke="{look.colour}" stroke-width="1.8"/>',
         "tick": f'<path d="{"M1,7H13" if up else "M7,1V13"}" stroke="{look.colour}" stroke-width="2.2"/>',
     }
-    return _small(inside[look.series.look])
+    return small(inside[look.series.look])
 
 
 def style_of(cells: Sequence[Cell]) -> Style | None:
@@ -322,12 +302,6 @@ class _Plot:
         return f"{name}: {'; '.join(parts)}"
 
 
-def said(cell: Cell) -> str:
-    """A number with its interval, in words."""
-    reach = interval(cell)
-    return f"{words(cell)} ({reach})" if reach else words(cell)
-
-
 def _ends(cell: Cell) -> list[float]:
     """What is drawn of a cell: its number, and the ends of its interval."""
     if not isinstance(cell, (Count, Share, Measure)):
@@ -335,84 +309,6 @@ def _ends(cell: Cell) -> list[float]:
     if isinstance(cell, Count) or cell.low is None or cell.high is None:
         return [float(cell.value)]
     return [cell.value, cell.low, cell.high]
-
-
-# Maps
-
-
-def _map(block: Map) -> str:
-    """Areas as shapes or points; the north is up, and a degree of longitude as long as it is in the middle."""
-    rows = {words(row[0]): row for row in block.table.rows}
-    rings = {code: shape.rings or ((shape.point,) if shape.point else (),) for code, shape in block.shapes.items()}
-    corners = [place for some in rings.values() for ring in some for place in ring]
-    if not corners:
-        return _frame(600, 40, text(block.says), _text(0, 20, "No area of the table has a place.", "muted", 13))
-    degrees = all(abs(x) <= 180 and abs(y) <= 90 for x, y in corners)
-    (west, south), (east, north) = ([end(axis) for axis in zip(*corners, strict=True)] for end in (min, max))
-    stretch = cos(radians((south + north) / 2)) if degrees else 1.0
-    across, up = max((east - west) * stretch, 1e-12), max(north - south, 1e-12)
-    margin, unit = 14, min(572 / across, 432 / up)  # at most 600 by 460
-
-    def at(place: tuple[float, float]) -> str:
-        return f"{margin + (place[0] - west) * stretch * unit:.1f},{margin + (north - place[1]) * unit:.1f}"
-
-    radius = max(2.5, min(9.0, 60 / len(rings) ** 0.5))
-    shades = {value_of(cell): shade for cells, shade in _classes(block) for cell in cells}
-    body = [f'<defs><pattern id="{block.name}-hatch" {_HATCH}</pattern></defs>']
-    for code, some in rings.items():
-        row = rows.get(code, (code,))
-        cell = row[block.column] if code in rows else None
-        name = ", ".join(words(one) for one in row[: block.table.keys])
-        label = f"{name}: {'no number' if cell is None else said(cell)}"
-        fill = f"url(#{block.name}-hatch)" if isinstance(cell, Hidden) else shades.get(value_of(cell), "var(--none)")
-        look = f'fill="{fill}" role="img" aria-label="{escape(label)}"'
-        if block.shapes[code].rings:
-            drawn = "".join(f"M{'L'.join(point for point, _ in groupby(map(at, ring)))}Z" for ring in some)
-            body.append(f'<path d="{drawn}" fill-rule="evenodd" stroke="var(--paper)" {look}/>')
-        elif some[0]:
-            x, y = at(some[0][0]).split(",")
-            body.append(f'<circle cx="{x}" cy="{y}" r="{radius:.1f}" stroke="var(--muted)" stroke-width="0.6" {look}/>')
-    return _frame(across * unit + 28, up * unit + 28, f"{block.title}. {text(block.says)}", "".join(body))
-
-
-def _classes(block: Map) -> list[tuple[list[Cell], str]]:
-    """The numbers in classes of about as many areas each, with their shades; a number of many areas has its own."""
-    cells = [row[block.column] for row in block.table.rows if words(row[0]) in block.shapes]
-    ordered = sorted((cell for cell in cells if value_of(cell) is not None), key=lambda cell: value_of(cell) or 0.0)
-    groups, many = [list(same) for _, same in groupby(ordered, value_of)], len(ordered) / CLASSES
-    large = [len(group) for group in groups if len(group) > many]
-    enough = (len(ordered) - sum(large)) / max(CLASSES - len(large), 1)
-    classes: list[list[Cell]] = []
-    full = True
-    for group in groups:
-        if (full or len(group) > many) and len(classes) < CLASSES:
-            classes.append([])
-        classes[-1] += group
-        full = len(group) > many or len(classes[-1]) >= enough
-    step = (CLASSES - 1) / max(len(classes) - 1, 1)
-    return [(some, f"var(--s{1 + round(number * step)})") for number, some in enumerate(classes)]
-
-
-def _map_legend(block: Map) -> list[Key]:
-    keys = []
-    for cells, shade in _classes(block):
-        ends = dict.fromkeys((words(cells[0]), words(cells[-1])))  # one, if they are written alike
-        keys.append(Key(_swatch(shade), " to ".join(ends)))
-    rows = {words(row[0]): row[block.column] for row in block.table.rows}
-    if any(isinstance(rows.get(code), Hidden) for code in block.shapes):
-        keys.append(Key(_swatch(f"url(#{block.name}-hatch)"), "hidden"))
-    if any(rows.get(code) is None for code in block.shapes):
-        keys.append(Key(_swatch("var(--none)"), "no number"))
-    if lost := sum(code not in block.shapes for code in rows):
-        keys.append(Key(_swatch("none"), f"not drawn, as their place is not known: {lost:,}"))
-    return keys
-
-
-def _swatch(fill: str) -> str:
-    return _small(f'<rect x="1" y="1" width="12" height="12" fill="{fill}" stroke="var(--muted)" stroke-width="0.5"/>')
-
-
-# SVG
 
 
 def _own(drawn: str, prefix: str, label: str) -> str:
@@ -428,23 +324,4 @@ def _own(drawn: str, prefix: str, label: str) -> str:
     inside = re.sub(r' aria-roledescription="[^"]*(?:container|axis)"', "", inside)
     inside = re.sub(r' role="graphics-symbol" aria-label="[XY]-axis[^"]*"', ' aria-hidden="true"', inside)
     inside = re.sub(r' role="graphics-symbol"( aria-roledescription="[^"]*")?', ' role="img"', inside)
-    return _frame(width, height, label, inside)
-
-
-def _frame(width: float, height: float, label: str, inside: str, *, whole: bool = False) -> str:
-    space = 'xmlns="http://www.w3.org/2000/svg" ' if whole else ""
-    paper = '<rect width="100%" height="100%" fill="var(--paper)"/>' if whole else ""
-    # shapes drawn beyond a part's edge, such as the end of a long name in another font, are not cut off
-    return (
-        f'<svg {space}width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" role="group" '
-        f'font-family="{FONT}" overflow="visible" aria-label="{escape(label)}">{paper}{inside}</svg>'
-    )
-
-
-def _text(x: float, y: float, text: str, colour: str, height: int, weight: str = "normal") -> str:
-    look = f'fill="var(--{colour})" font-size="{height}" font-weight="{weight}"'
-    return f'<text x="{x}" y="{y}" {look}>{escape(text)}</text>'
-
-
-def _small(inside: str) -> str:
-    return f'<svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">{inside}</svg>'
+    return frame(width, height, label, inside)

@@ -33,7 +33,8 @@ from glasshouse.report.description import (
     value_of,
     words,
 )
-from glasshouse.report.drawing import Key, legend, pictures, style_of
+from glasshouse.report.drawing import legend, pictures, style_of
+from glasshouse.report.svg import Key
 from glasshouse.report.templates import asset, render
 
 

@@ -46,6 +46,7 @@ class Synthetic(_Part):
     persons: int = Field(default=20_000, ge=200, description="how many persons")
     seed: Seed = 1
     preset: str = Field(default="national", description="a preset of synthesize, or a TOML file")
+    commercial: str = Field(default="2010-like", description="how good the bought list is: low, 2010-like or high")
     subsidised: Rate = Field(default=0.03, description="share of households in subsidised properties")
 
 

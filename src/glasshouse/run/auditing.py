@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -105,26 +106,23 @@ def refuse_unmeasured(config: Config, steps: Sequence[Step]) -> None:
 
 
 def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
-    persons = files.persons
-    blocks, tables = persons / 40, ["--tables", ",".join(config.tables)] if config.tables else []
-    seed = ["--seed", str(config.seed)]
-    common: list[str | Path] = ["--scenario", config.scenario, *tables]
-    read: list[str | Path] = [files.tables, *common]
-    if config.input is not None:
-        read += ["--assume-published", config.input.assume_published]
-        read += ["--codebook", config.input.codebook] if config.input.codebook else []
-    made = config.synthetic
+    persons, blocks = files.persons, files.persons / 40
+    seed, made, read = ["--seed", str(config.seed)], config.synthetic, _reading(config, files, config.tables)
     yield Step(
         "synthesize", "a county with a known truth", 2 + persons / 20_000,
         lambda ask: ask(
-            "synthesize", "synthesize", "--persons", str(made.persons), "--seed", str(made.seed), "--preset",
-            made.preset, "--subsidised", str(made.subsidised), "--out", files.folder / "county",
+            "synthesize", "synthesize", "--persons", str(made.persons), "--seed", str(made.seed),
+            "--preset", made.preset, "--commercial", made.commercial, "--subsidised", str(made.subsidised),
+            "--out", files.folder / "county",
         ) if made else {},
         "" if made else "the files are given",
     )  # fmt: skip
     yield Step(
         "tabulate", "what is published", 2 + persons / 30_000,
-        lambda ask: ask("tabulate", "tabulate", _there(files.published), *common, "--out", files.tables),
+        lambda ask: ask(
+            "tabulate", "tabulate", _there(files.published), "--scenario", config.scenario, *_only(config.tables),
+            "--out", files.tables,
+        ),
         "" if files.counted else "the tables are given",
     )  # fmt: skip
     yield Step("check", "can all numbers be true?", 3 + blocks / 150, lambda ask: _check(ask, read, files))
@@ -142,7 +140,7 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     families = named(scenario.tables, by_family=True)
     yield Step(
         "leaks", "which tables give it away?", 2 + len(families) * (1.5 + config.leaks.blocks / 150),
-        lambda ask: _leaks(ask, read, config, files, scenario),
+        lambda ask: _leaks(ask, config, files, scenario),
         "leaks.blocks is 0" if not config.leaks.blocks else "there is one table only" if len(families) < 2 else "",
     )  # fmt: skip
     groups = 3 * config.attackers.leave_one_out
@@ -162,6 +160,19 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
         ("no [protections] to compare" if not config.protections
          else "" if files.records and files.lists else _no_truth(files)),
     )  # fmt: skip
+
+
+def _only(tables: Sequence[str]) -> list[str]:
+    return ["--tables", ",".join(tables)] if tables else []
+
+
+def _reading(config: Config, files: Files, tables: Sequence[str]) -> list[str | Path]:
+    """How a command reads the published tables, or some of them."""
+    read: list[str | Path] = [files.tables, "--scenario", config.scenario, *_only(tables)]
+    if config.input is not None:
+        read += ["--assume-published", config.input.assume_published]
+        read += ["--codebook", config.input.codebook] if config.input.codebook else []
+    return read
 
 
 def _household_steps(config: Config, files: Files) -> Iterator[Step]:
@@ -215,7 +226,7 @@ def _check(ask: Caller, read: Sequence[str | Path], files: Files) -> Said:
     return _kept(files.folder / "check.json", {key: value for key, value in said.items() if key != "tables"})
 
 
-def _leaks(ask: Caller, read: Sequence[str | Path], config: Config, files: Files, scenario: Scenario) -> Said:
+def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Said:
     """Each family of tables withheld, in some whole units: how many records are then certain?"""
     out = files.folder / "leaks.parquet"
     places = pl.read_parquet(files.folder / "solvar" / "places.parquet")
@@ -225,16 +236,15 @@ def _leaks(ask: Caller, read: Sequence[str | Path], config: Config, files: Files
     records, certain = int(inside["population"].sum()), int(inside["certain"].sum())
     zero = inside.filter(pl.col("solvar_upper") == 0).height
     rows: list[tuple[Any, ...]] = []
-    base = list(read[:3])  # the file and the scenario; the rest is said again below
-    rest_of = [one for one in read[3:] if one not in ("--tables", ",".join(config.tables))]
     for name, withheld in named(scenario.tables, by_family=True).items():
         kept = [table.name for table in scenario.tables if table not in withheld]
         shared = (len(units), inside.height, records, certain)
         whole = (name, withheld[0].title, ",".join(table.name for table in withheld), *shared)
         try:
             said = ask(
-                "leaks", "vary", *base, *rest_of, "--tables", ",".join(kept), "--units", ",".join(units),
-                "--seed", str(config.seed), "--workers", "1", shown=False,
+                "leaks", "vary", *_reading(config, files, kept), "--units", ",".join(units),
+                "--seed", str(config.seed), "--workers", "1", "--out", files.folder / "leaks" / _folder(name),
+                shown=False,
             )  # fmt: skip
         except InputError:  # nothing is left of places, or the rest tells nothing apart
             rows.append((*whole, None, zero, None, "nothing is left that could be rebuilt"))
@@ -247,6 +257,11 @@ def _leaks(ask: Caller, read: Sequence[str | Path], config: Config, files: Files
     with row_writer(out) as writer:
         writer.write(frame)
     return {"families": frame.height, "units": len(units), plural(place): inside.height}
+
+
+def _folder(name: str) -> str:
+    """A family of tables as the name of a folder: P12, A-I is P12-A-I."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name)
 
 
 def _drawn_units(places: pl.DataFrame, unit: str, config: Config) -> list[str]:
