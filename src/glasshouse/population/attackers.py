@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from glasshouse.errors import unknown
 from glasshouse.population.identity import Identities
 from glasshouse.population.people import OLDEST, People
-from glasshouse.population.places import Places
 
 Ints = NDArray[np.int64]
 
@@ -62,8 +61,11 @@ def perfect(people: People, identities: Identities, first_block: int) -> Listed:
     return Listed(identities.person[at], block, people.sex[at], people.age[at])
 
 
-def commercial(truth: Listed, places: Places, grade: Quality, stranger: int, rng: np.random.Generator) -> Listed:
-    """A bought list made from the perfect one; people who are not in the county get numbers from `stranger` on."""
+def commercial(truth: Listed, persons: Ints, grade: Quality, stranger: int, rng: np.random.Generator) -> Listed:
+    """A bought list made from the perfect one; people who are not in the county get numbers from `stranger` on.
+
+    `persons` is how many live in each block: who is listed at a wrong one is so by that.
+    """
     covered = np.flatnonzero(rng.random(len(truth.person)) < grade.coverage)
     others = rng.poisson(grade.strangers * len(truth.person))
     like = rng.integers(0, max(len(truth.person), 1), others if len(truth.person) else 0)
@@ -72,7 +74,7 @@ def commercial(truth: Listed, places: Places, grade: Quality, stranger: int, rng
     sex, age, block = truth.sex[at].copy(), truth.age[at].copy(), truth.block[at].copy()
     known = np.arange(len(at)) < len(covered)
     moved = (rng.random(len(at)) >= grade.address) | ~known  # strangers live anywhere
-    block[moved] = _elsewhere(places, block[moved], rng)
+    block[moved] = _elsewhere(persons, block[moved], rng)
     wrong = (rng.random(len(at)) >= grade.age) & known
     off = np.where(rng.random(len(at)) < 0.6, rng.integers(1, 4, len(at)), rng.integers(4, 30, len(at)))
     age[wrong] = np.clip(age + off * rng.choice([-1, 1], len(at)), 0, OLDEST)[wrong]
@@ -82,8 +84,8 @@ def commercial(truth: Listed, places: Places, grade: Quality, stranger: int, rng
     return Listed(person[order], block[order], sex[order], age[order])
 
 
-def _elsewhere(places: Places, block: Ints, rng: np.random.Generator) -> Ints:
+def _elsewhere(persons: Ints, block: Ints, rng: np.random.Generator) -> Ints:
     """Another block for each, by their numbers of persons."""
-    ends = np.cumsum(places.persons)
+    ends = np.cumsum(persons)
     drawn = np.searchsorted(ends, rng.integers(0, ends[-1], len(block)), side="right")
     return np.where(drawn == block, (drawn + 1) % len(ends), drawn)

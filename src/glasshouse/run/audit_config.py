@@ -54,6 +54,9 @@ class Attackers(_Part):
     """Who looks for people in the rebuilt records."""
 
     lists: dict[str, File] = Field(default_factory=dict, description="lists of named people, by name")
+    presets: list[Literal["low", "2010-like", "high"]] = Field(
+        default_factory=list, description="lists as an attacker might buy them, made from the records"
+    )
     perfect: bool = Field(default=True, description="also somebody who knows block, sex and age of everybody")
     leave_one_out: int = Field(default=0, ge=0, description="persons of each group taken out one by one")
 

@@ -48,6 +48,7 @@ def files_of(config: Config, folder: Path) -> Files:
     if config.synthetic is not None:
         county = folder / "county"
         lists = {name: county / f"{name}.parquet" for name in ("commercial",)} | {**config.attackers.lists}
+        lists |= {f"bought-{grade}": folder / f"bought-{grade}.parquet" for grade in config.attackers.presets}
         lists |= {PERFECT: county / "attacker-perfect.parquet"} if config.attackers.perfect else {}
         blocks = county / "blocks.parquet"
         return Files(
@@ -58,6 +59,8 @@ def files_of(config: Config, folder: Path) -> Files:
     given = config.input
     assert given is not None  # one of the two is there
     lists = dict(config.attackers.lists)
+    if given.records:
+        lists |= {f"bought-{grade}": folder / f"bought-{grade}.parquet" for grade in config.attackers.presets}
     if config.attackers.perfect and given.records:
         lists |= {PERFECT: given.records}
     made = given.households is not None

@@ -23,10 +23,11 @@ from glasshouse.files.output import private_file, row_writer
 from glasshouse.geography import plural
 from glasshouse.run.audit_config import Config
 from glasshouse.run.audit_files import Files
+from glasshouse.run.bought_lists import buy_list
 from glasshouse.run.calling import call
 from glasshouse.run.compare_plan import read_plan
 from glasshouse.run.options import chosen_scenario
-from glasshouse.scenario import Scenario
+from glasshouse.scenario import Scenario, load
 
 Said = dict[str, Any]
 LEAKS = pl.Schema({
@@ -277,6 +278,9 @@ def _drawn_units(places: pl.DataFrame, unit: str, config: Config) -> list[str]:
 
 
 def _reidentify(ask: Caller, config: Config, files: Files, seed: Sequence[str]) -> Said:
+    for grade in config.attackers.presets:
+        out = files.folder / f"bought-{grade}.parquet"
+        buy_list(_there(files.records), load(config.scenario), grade, config.seed, out)
     lists = [text for name, path in files.lists.items() for text in ("--attacker", f"{name}={path}")]
     return ask(
         "reidentify", "reidentify", files.folder / "rebuilt", "--vary", files.folder / "solvar",

@@ -172,7 +172,7 @@ def _frames(
     homes = _household_frame(tract, codes, block, moved, unit_id, housed, mine)
     truth = perfect(people, identities, tract.first_block)
     stranger = county.persons + 4 * tract.first_person + 1000 * tract.number  # numbers that nobody has
-    bought = commercial(truth, county.places, choices.grade, stranger, county.lists(tract.number))
+    bought = commercial(truth, county.places.persons, choices.grade, stranger, county.lists(tract.number))
     return {
         "cef": cef,
         "hdf": hdf,
