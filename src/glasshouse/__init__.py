@@ -27,12 +27,16 @@ Records are cells of a histogram; a release says how groups of cells add up. The
                                             (measurements, leastsquares, controlled); noise, perturb: of tables;
                                             properties: of what properties publish
     assess      how bad, how good           rates, variability, likeness, baselines, reidentification, paper_tables,
-                                            claims, priors, leaks, occupancy, frontier, utility, comparison
-    report      say it                      charts, tables, variability, reidentification, claims, leaks, occupancy,
-                                            frontier, comparison
+                                            claims, priors, leaks, occupancy, frontier, utility, comparison,
+                                            microdata: the office's own rules
+    report      say it                      description: what a report says; page, sheets, drawing: how it is shown;
+                                            publish: what everybody may see; audit_*: the audit's sections; charts,
+                                            tables, variability, reidentification, claims, leaks, occupancy, frontier,
+                                            comparison: those of single commands
     run         do it at scale              study, ledger, executors; attacking; tabulating, checking, rebuilding,
                                             varying, verifying, detecting, linking, reidentifying, leaving, trading,
-                                            swapping, hierarchical, noising, perturbing, usefulness, comparing, cli
+                                            swapping, hierarchical, noising, perturbing, usefulness, comparing;
+                                            auditing: all of it (audit_config, audit_files, audit_findings); cli
 
 Heavy modules are imported when they are used: `from glasshouse.scenario import load`.
 """
