@@ -54,6 +54,7 @@ class Scenario:
     leave_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # codes of rows that are no records here
     claim: Wording | None = None  # what claims about records may say, if the scenario has words for it
     measure: Mapping[str, Recode] = field(default_factory=dict)  # what noise is added to: factors of strategy queries
+    reference: str = ""  # of which census published figures can stand beside those of these tables
     occupancy: Occupancy | None = None  # what another agency says of the same households, and a rule for them
 
     @cached_property
@@ -190,6 +191,7 @@ class _Assembly:
 
     def scenario(self, toml: Toml) -> Scenario:
         keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure occupancy"
+        keys += " reference"
         only(toml, "the top level", required="title geography attribute table", optional=keys)
         patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
         self.parser = Parser(toml, patterns)
@@ -223,6 +225,7 @@ class _Assembly:
             unique_on=unique_on,
             leave_out=within("records", self.leave_out, dict_of(toml, "records")),
             claim=within("claim", self.parser.claim, toml["claim"]) if "claim" in toml else None,
+            reference=str(toml.get("reference", "")),
             measure=within("measure", self.measure, dict_of(toml, "measure")),
             occupancy=within("occupancy", read_occupancy, toml["occupancy"], self.parser, tables)
             if "occupancy" in toml

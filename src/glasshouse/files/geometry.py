@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 MOST_BYTES = 200 * 10**6
 MOST_AREAS = 200_000
 _FARTHEST = 1e12  # a coordinate: finite, and so is what is computed from it
+_TABLES = (".csv", ".csv.gz", ".parquet")
 _CODES = ("geoid", "geoid10", "geoid20", "geo_id")
 _POINTS = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"), ("intptlon", "intptlat"),
            ("intptlon10", "intptlat10"), ("intptlon20", "intptlat20"))  # fmt: skip
@@ -85,6 +86,11 @@ def read_shapes(path: Path, geography: Geography) -> Shapes:
         )
     if path.name.lower().endswith((".geojson", ".json")):
         return _collected(path, _features(path, geography), geography)
+    if not path.name.lower().endswith(_TABLES):
+        raise InputError(
+            f"{path.name}: unknown kind of file; known: .geojson, {', '.join(_TABLES)}; other formats (shapefiles) "
+            "can be saved as GeoJSON by any GIS"
+        )
     return _collected(path, _rows(path, geography), geography)
 
 

@@ -25,6 +25,7 @@ from glasshouse.report.description import (
     Share,
     Table,
     Verdict,
+    Words,
     literal,
 )
 
@@ -33,12 +34,12 @@ SOURCE = "compared/summary.parquet"
 # the measures that people look at, in this order; others are in the data files
 RISKS = {
     "found_exposed": ("exposed people found", "found"), "precision_exposed": ("precision for the exposed", "precision"),
-    "agreement": ("records that agree with the truth", "agreement"), "certain": ("records that are certain", "certain"),
+    "agreement": ("records that agree with the truth", "agreement"),
     "found_all": ("everybody found", "found"),
 }  # fmt: skip
 USES = {
     "share_error": ("error of shares", "use"), "dissimilarity_error": ("error of segregation", "use"),
-    "districts_deviation": ("districts that are not equal", "use"), "population_error": ("error of populations", "use"),
+    "population_error": ("error of populations", "use"),
 }  # fmt: skip
 
 
@@ -47,7 +48,7 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
     rows = [row for row in summary["by_columns"] if row["multiplicity"] == ONE]
     table = Table(
         "claims-by-columns", "Households singled out for certain, by how much a claim says",
-        (Column("columns named, at least"), Column("claims", "claims"), Column("households", "persons"),
+        (Column("traits named, at least"), Column("claims", "claims"), Column("households", "persons"),
          Column("singled out", "claims"), Column(f"{plural(place)} with such a claim", "claims")),
         tuple(
             (
@@ -161,8 +162,8 @@ def noise(levels: Sequence[tuple[str, float, float, float, float]], name: str, p
     return Section("noise", "What one noisy count would give away", lead, (block,))
 
 
-def protections(summary: pl.DataFrame, persons: int) -> Section:
-    """The front of risk and error as an explorer."""
+def protections(summary: pl.DataFrame, persons: int, refused: Sequence[str], published: str) -> Section:
+    """The front of risk and error as an explorer; what could not be tried, and what 'nothing' publishes, is said."""
     risks = {key: value for key, value in RISKS.items() if key in set(summary["measure"])}
     costs = [name for name in summary["measure"].unique(maintain_order=True) if name.startswith(COST)]
     uses = {
@@ -171,7 +172,7 @@ def protections(summary: pl.DataFrame, persons: int) -> Section:
         for name in summary["measure"].unique(maintain_order=True)
         if name.startswith(kind) and (kind != "population_error" or name.endswith(_level(costs[0], COST)))
     }
-    columns = [Column("setting"), Column("protection")]
+    columns = [Column("setting", "front"), Column("protection", "protection")]
     columns += [Column(title, term) for title, term in risks.values()]
     columns += [Column(f"error of {_level(name, COST)} tables", "error") for name in costs]
     columns += [Column(title, term) for title, term in uses.values()]
@@ -186,7 +187,7 @@ def protections(summary: pl.DataFrame, persons: int) -> Section:
         rows.append(tuple(cells))
     table = Table(
         "protections", "Every setting, every measure", tuple(columns), tuple(rows),
-        f"{SOURCE}: value, low, high and baseline of each measure", keys=2,
+        f"{SOURCE}: value, low, high and baseline of each measure", (published,) if published else (), keys=2,
     )  # fmt: skip
     first = 2 + len(risks)
     explorer = Explorer(
@@ -199,28 +200,41 @@ def protections(summary: pl.DataFrame, persons: int) -> Section:
     lead: Any = "The same attacks on every protection."
     if best is not None:
         lead = Said(
-            f"Where no other does better in both: {literal('; '.join(on_front))}. The cheapest that brings the most "
-            f"exposed down to guessing, or nearest to it: {literal(best['setting'])}, with {{}} of them found "
-            "(guessing {}).",
+            f"Where no other does better in both: {literal('; '.join(on_front))}. "
+            + (f"The cheapest that brings the attack on the most exposed down to guessing: {literal(best['setting'])}"
+               if _enough(best) else f"None brings the attack on the most exposed down to guessing; nearest comes "
+               f"{literal(best['setting'])}")
+            + ", with {} of them found (guessing {}).",
             (Measure(best["risk"], persons),
              None if best["baseline"] is None else Measure(best["baseline"], persons)),
         )  # fmt: skip
-    return Section("protections", "What would protect people, and what it costs", lead, (explorer,))
+    left = (Words(("Could not be tried:",), tuple(refused)),) if refused else ()
+    return Section("protections", "What would protect people, and what it costs", lead, (explorer, *left))
 
 
 def verdict(summary: pl.DataFrame | None, persons: int, why_not: str) -> Verdict:
     """The fourth number of the first screen: a protection on the front."""
     title = "Best protection on the front"
-    meaning = "The cheapest setting whose attack on the most exposed is no better than guessing, or else the safest."
+    meaning = (
+        "Of the settings that no other beats in both risk and error, the cheapest that stops the attack, or nearly."
+    )
     best = None if summary is None else _best(summary)
     if best is None or summary is None:
         reason = why_not or "no setting has both a risk and a cost"
         return Verdict(title, None, f"Not measured: {reason}.", meaning, "found", "methods", SOURCE)
     none = next((row for row in front(summary).iter_rows(named=True) if not row["protect"]), None)
     found = [Measure(row["risk"], persons) for row in (best, none) if row is not None]
-    before = "" if none is None else ", {} without protection"
-    said = Said(f"{{}} of the most exposed are found{before}; the finest tables err by {{}}.",
-                (*found, Measure(best["cost"], persons)))  # fmt: skip
+    before = "" if none is None else " ({} if nothing is protected)"
+    guess = None if best["baseline"] is None else Measure(best["baseline"], persons)
+    meaning = (
+        "The cheapest setting tried whose attack on the most exposed is no better than guessing, as far as this tells."
+        if _enough(best)
+        else "No setting tried brings the attack on the most exposed down to guessing; this one comes nearest."
+    )
+    said = Said(
+        f"{{}} of the most exposed are found{before}, by guessing {{}}; the finest tables err by {{}}.",
+        (*found, guess, Measure(best["cost"], persons)),
+    )
     return Verdict(title, str(best["setting"]), said, meaning, "found", "protections", SOURCE)
 
 
@@ -230,11 +244,14 @@ def _best(summary: pl.DataFrame) -> dict[str, Any] | None:
     if not points.height:
         return None
     rows = points.to_dicts()
-    enough = [
-        row for row in rows
-        if row["baseline"] is not None and min(row["risk"], row["risk_low"] or row["risk"]) <= row["baseline"]
-    ]  # fmt: skip
+    enough = [row for row in rows if _enough(row)]
     return enough[0] if enough else min(rows, key=lambda row: row["risk"])
+
+
+def _enough(row: Mapping[str, Any]) -> bool:
+    """Is the attack no better than guessing, as far as its interval tells?"""
+    least = row["risk"] if row["risk_low"] is None else row["risk_low"]
+    return row["baseline"] is not None and least <= row["baseline"]
 
 
 def _some(summary: pl.DataFrame, measure: str) -> pl.DataFrame:

@@ -22,6 +22,7 @@ from glasshouse.report.description import (
     Measure,
     Said,
     Section,
+    Sentence,
     Series,
     Shape,
     Share,
@@ -32,19 +33,26 @@ from glasshouse.report.description import (
 )
 
 PLACES = "solvar/places.parquet"
-CENSUS = "2010 Census"
+_CLASSES = (
+    "A record is compared in the finest classes that the tables of its place tell apart. Where they are finer, as "
+    "single years of age are for the young, being certain asks for more."
+)
 
 
 @dataclass(frozen=True)
 class Certainty:
-    """What `vary` found: its headline, by size, and of each place; `words` of the scenario's levels."""
+    """What `vary` found: its headline, by size, and of each place; the names of the levels, and of what is compared.
+
+    `reference` is the census whose published figures are of the same tables, if they are.
+    """
 
     head: Mapping[str, Any]
     by_size: Sequence[Mapping[str, Any]]
     places: pl.DataFrame
     place: str
     unit: str
-    compared: Sequence[str]  # the attributes of a record
+    compared: Sequence[str]  # the attributes of a record, written out
+    reference: str = ""
 
     @property
     def persons(self) -> int:
@@ -76,26 +84,27 @@ class Certainty:
 
 def verdicts(found: Certainty) -> tuple[Verdict, Verdict]:
     """The first two numbers of the first screen."""
-    what = _listed([found.place, *(label(name) for name in found.compared)])
-    census = _census()[ALL]
-    solvar = published("S4")["cumulative_solvar"][-1]
+    what = _listed([found.place, *found.compared])
+    ours, theirs = (
+        (f" {found.reference}, published: {_census()[ALL]:.1%}.",
+         f"{found.reference}, published: {published('S4')['cumulative_solvar'][-1]:.1%}. ")
+        if found.reference else ("", "")
+    )  # fmt: skip
     return (
         Verdict(
             "People whose record is certain", found.share,
             Said(
-                f"Tables that give nothing away: 0%. Of {plural(found.place)}, {{}} have one solution only; "
-                f"{CENSUS}, published: {census:.1%}.",
+                f"Tables that give nothing away: 0%. {{}} of {plural(found.place)} have one solution only.{ours}",
                 (found.one_solution,),
             ),
             f"Their {what} follow from the tables alone: they are in every set of records that fits.",
-            "certain", "size", PLACES, "bad",
+            "certain", "size", PLACES,
         ),
         Verdict(
-            "Records that could still differ (solvar)", found.solvar,
-            f"0% would mean that every record is known; {CENSUS}, published: {solvar:.1%}.",
-            "The largest share of a place's records that another set fitting the tables could have otherwise, on "
-            "average over people.",
-            "solvar", "size", PLACES, "bad",
+            "Records that could still differ (solvar)", found.solvar, f"{theirs}At 0% every record would be known.",
+            "How much of a place another set of records that fits the tables could change, at most: on average over "
+            "people.",
+            "solvar", "size", PLACES,
         ),
     )  # fmt: skip
 
@@ -120,6 +129,8 @@ def where(found: Certainty, shapes: tuple[str, Mapping[str, Shape]] | None) -> S
             f"{plural(found.unit)}.",
             (bottom[2], top[2]),
         )
+        if len(areas.rows) == 1:
+            lead = Said(f"There is one {found.unit}; {{}} of its records are certain.", (top[2],))
     return Section("where", "Where", lead, tuple(blocks))
 
 
@@ -180,7 +191,7 @@ def who(groups: pl.DataFrame) -> Section:
             f"who-{attribute}", f"Certainty by {title}",
             (Column(title), Column("records", "persons"), Column("certain", "certain")), tuple(rows),
             "solvar/groups.parquet: certain and records of this attribute, summed over all units",
-            ("Counted over the rebuilt records, which give every published number back.",),
+            ("Counted over the rebuilt records, which give every published number back.", _CLASSES),
         )  # fmt: skip
         says = f"The share of records that are certain, by {title} as the tables group it."
         blocks.append(
@@ -201,13 +212,18 @@ def who(groups: pl.DataFrame) -> Section:
 def why(leaks: pl.DataFrame, place: str, unit: str) -> Section:
     """What withholding each family of tables would change."""
     rows: list[tuple[Cell, ...]] = []
-    ranked = leaks.sort(pl.col("without").fill_null(-1), "tables")
-    for row in ranked.iter_rows(named=True):
-        before = Share(row["certain"], row["records"])
-        after = None if row["without"] is None else Share(row["without"], row["records"])
-        drop = None if after is None else Measure(after.value - before.value, row["records"], "points")
-        note = f"compared without {row['not_compared']}" if after is not None and row["not_compared"] else ""
-        rows.append((f"{row['tables']}: {row['title']}", after, before, drop, note or row["not_compared"]))
+    for row in leaks.sort(pl.col("not_compared") == "", pl.col("without").fill_null(-1), "tables").iter_rows(
+        named=True
+    ):
+        before, name = Share(row["certain"], row["records"]), f"{row['tables']}: {row['title']}"
+        if row["without"] is None or row["not_compared"]:  # compared in less, more would seem certain
+            told = (
+                f"nothing would be told of {row['not_compared']}" if row["without"] is not None else row["not_compared"]
+            )
+            rows.append((name, None, before, None, told))
+            continue
+        after = Share(row["without"], row["records"])
+        rows.append((name, after, before, Measure(after.value - before.value, row["records"], "points"), ""))
     first = leaks.row(0, named=True)
     table = Table(
         "withheld", "Certain records if a family of tables were withheld",
@@ -215,51 +231,65 @@ def why(leaks: pl.DataFrame, place: str, unit: str) -> Section:
          Column("change"), Column("note")),
         tuple(rows),
         "leaks.parquet: without / records, certain / records; each row is a run of vary without these tables",
-        (Said(f"{{}} {plural(place)} in {{}} {plural(unit)}, drawn with the seed.",
-              (Count(first["blocks"]), Count(first["units"], people=False))),),
+        ("Where the other tables no longer tell an attribute apart, the shares cannot be compared.",),
     )  # fmt: skip
-    strong = [row for row in rows if isinstance(row[3], Measure) and row[3].value < -0.005]
-    lead: Any = "No family of tables gives it away alone: each is repeated by others."
-    if strong:
-        names = _listed([str(row[0]).split(":")[0].replace(", ", " ") for row in strong[:3]])
-        lead = Said(
-            f"Most is owed to {literal(names)}. Without {literal(str(strong[0][0]))}: {{}} would be certain instead "
-            f"of {{}}. {len(rows) - len(strong)} of {len(rows)} families change nothing when only they are withheld.",
-            (strong[0][1], strong[0][2]),
-        )
     says = "Each dot: the share of records that would still be certain without these tables; rings: with all tables."
     chart = Chart(
         "withheld-chart", "What each family of tables gives away", says, table,
         (Series(1, "without these tables", "dot"), Series(2, "with all tables", "ring")),
         "share of records that are certain", most=30,
     )  # fmt: skip
-    return Section("why", "Why", lead, (chart,))
+    base = Words((
+        Said(f"Looked at: {{}} {plural(place)} in {{}} {plural(unit)}, drawn with the seed.",
+             (Count(first["blocks"]), Count(first["units"], people=False))),
+    ))  # fmt: skip
+    return Section("why", "Why", _why_in_words(rows), (base, chart))
+
+
+def _why_in_words(rows: Sequence[tuple[Cell, ...]]) -> Sentence:
+    """Which tables it is owed to."""
+    alone = [str(row[0]) for row in rows if row[1] is None]
+    strong = [row for row in rows if isinstance(row[3], Measure) and row[3].value < -0.005]
+    said = ""
+    if alone:
+        said = f"Without {literal(_listed(alone[:3]))} some traits would not be told at all. "
+    weak = len(rows) - len(strong) - len(alone)
+    rest = f" {weak} of {len(rows)} families change next to nothing when only they are withheld." if weak else ""
+    if strong:
+        return Said(
+            f"{said}Without {literal(str(strong[0][0]))}, {{}} of the records looked at would be certain instead of "
+            f"{{}}.{rest}",
+            (strong[0][1], strong[0][2]),
+        )
+    return said or "No family of tables gives it away alone: what each tells is repeated by others."
 
 
 def size(found: Certainty) -> Section:
     """Certainty by the size of places, beside the published figures."""
-    census = _census()
+    census = _census() if found.reference else {}
     rows: list[tuple[Cell, ...]] = []
     for row in found.by_size:
         if row["blocks"]:
             share = Share(row["zero_blocks"], row["blocks"], row["zero_share_low"], row["zero_share_high"])
             certain = Share(round(row["certain_share"] * row["population"]), row["population"])
-            printed = Measure(census[row["band"]], 0)
-            rows.append((row["band"], Count(row["blocks"]), Count(row["population"]), share, printed, certain))
+            printed = [Measure(census[row["band"]], 0)] if census else []
+            rows.append((row["band"], Count(row["blocks"]), Count(row["population"]), share, certain, *printed))
+    theirs = f"{found.reference}, published"
     table = Table(
         "by-size", f"Certainty by the size of the {found.place}",
         (Column("persons"), Column(plural(found.place)), Column("people", "persons"),
-         Column("with one solution", "one_solution"), Column(f"{CENSUS} (published)", "one_solution", published=True),
-         Column("certain records", "certain")),
-        tuple(rows), "solvar/summary.json: by_size; published: Abowd et al., Table S5",
-        ("The published figures are of the 308,745,538 persons of the 2010 Census of the United States, by the same 34 "
-         "tables; other tables give other figures.",),
+         Column("with one solution", "one_solution"), Column("certain records", "certain"),
+         *([Column(theirs, "one_solution", published=True)] if census else [])),
+        tuple(rows), f"solvar/summary.json: by_size{'; published: Abowd et al., Table S5' if census else ''}",
+        (f"The published figures are of all {plural(found.place)} of the {found.reference} of the United States, by "
+         "the same tables.",) if census else (),
+        places=1,
     )  # fmt: skip
-    says = f"Small {plural(found.place)} are almost always known; large ones hide their people. Bars are 95% intervals."
+    says = f"The share of {plural(found.place)} of a size that have one solution; lines are 95% intervals."
     chart = Chart(
-        "by-size-chart", f"{plural(found.place).capitalize()} with one solution, by size", says, table,
-        (Series(3, "these tables", "dot"), Series(4, f"{CENSUS}, published", "ring")), "share with one solution",
-        up=True, most=len(rows) - 1,
+        "by-size-chart", f"{plural(found.place).capitalize()} with one solution, by number of persons", says, table,
+        (Series(3, "these tables", "dot"), *([Series(5, theirs, "ring")] if census else [])),
+        "share with one solution", up=True, most=len(rows) - 1,
     )  # fmt: skip
     lead = Said(
         f"{{}} of {plural(found.place)} have one solution; {{}} of all records are certain, more than live in those "
@@ -281,7 +311,8 @@ def _census() -> dict[str, float]:
 
 def rules(results: Sequence[RuleResult]) -> Section:
     """Would the rebuilt records have passed the office's own rules for microdata?"""
-    broken = [one for one in results if one.judged and not one.passed]
+    judged = [one for one in results if one.judged]
+    broken = [one for one in judged if not one.passed]
     table = Table(
         "rules", "The rebuilt records and the rules for microdata",
         (Column("rule"), Column("the rule wants"), Column("persons concerned", "rule"), Column("smallest", "persons"),
@@ -300,8 +331,8 @@ def rules(results: Sequence[RuleResult]) -> Section:
         tuple(dict.fromkeys(f"Taken over: {one.over}." for one in results)),
     )  # fmt: skip
     lead = (
-        f"No: {len(broken)} of {len(results)} rules would have been broken. The tables were published under their own "
-        "rules; the records that follow from them were not."
+        f"No: of {len(judged)} tests that can be made here, {len(broken)} fail. The tables were published under their "
+        "own rules; the records that follow from them were not."
         if broken
         else "As far as this can be judged here, yes."
     )

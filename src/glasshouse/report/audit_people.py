@@ -41,7 +41,8 @@ def verdict(rates: pl.DataFrame | None, data: str, attacker: str, why_not: str) 
     """The third number of the first screen."""
     title, meaning = (
         "Precision for the most exposed",
-        "How often an attacker with a list of names is right about people who differ from their neighbours.",
+        "How often an attacker with a list of names is right about people who differ from their neighbours and are "
+        "alone in their place with their sex and age.",
     )
     row = None if rates is None else exposed(rates, data, attacker)
     if row is None:
@@ -52,20 +53,23 @@ def verdict(rates: pl.DataFrame | None, data: str, attacker: str, why_not: str) 
     more = " No better than guessing, as far as this tells." if lost else ""
     return Verdict(
         title, Share(row["confirmed"], row["putative"], row["low"], row["high"]),
-        Said(f"Guessing ({row['guesser']}) reaches {{}} for the same people.{more}", (guess,)), meaning, "precision",
-        "identify", RATES, "plain" if lost else "bad",
+        Said(f"Guessing reaches {{}} for the same people.{more}", (guess,)), meaning, "exposed", "identify", RATES,
     )  # fmt: skip
 
 
 def identify(
     rates: pl.DataFrame,
     agreement: pl.DataFrame,
+    places: Mapping[str, int],
     left_out: pl.DataFrame | None,
     data: str,
     names: Mapping[str, str],
     attacker: str,
 ) -> Section:
-    """Re-identification by group and attacker, by size of place, agreement, and what a person's own answer adds."""
+    """Re-identification by group and attacker, by size of place, agreement, and what a person's own answer adds.
+
+    `places` are how many there are of each size.
+    """
     attackers = rates["attacker"].unique(maintain_order=True).to_list()
     table = _rates(rates, data, attackers)
     says = (
@@ -76,11 +80,11 @@ def identify(
     blocks: list[Block] = [
         Chart("precision-chart", "Precision against guessing", says, table, series, "precision", panel=0)
     ]
-    size = _by_size(rates, data, attacker)
+    size = _by_size(rates, data, attacker, places)
     if size is not None:
         blocks.append(
             Chart("precision-size-chart", "The most exposed, by size of place", says, size,
-                  (Series(4, "precision", "dot"), Series(5, "guessing", "tick")), "precision", up=True)
+                  (Series(5, "precision", "dot"), Series(6, "guessing", "tick")), "precision", up=True)
         )  # fmt: skip
     blocks.append(_agreement(agreement, names))
     if left_out is not None and left_out.height:
@@ -116,9 +120,9 @@ def _rates(rates: pl.DataFrame, data: str, attackers: Sequence[str]) -> Table:
                 ))  # fmt: skip
     return Table(
         "reidentification", "Re-identification by list and group",
-        (Column("list"), Column("people"), Column("looked for", "population"), Column("putative", "putative"),
-         Column("confirmed", "confirmed"), Column("precision", "precision"), Column("guessing", "guess"),
-         Column("more than guessing", "guess"), Column("found", "found")),
+        (Column("list", "list"), Column("people", "exposed"), Column("looked for", "population"),
+         Column("putative", "putative"), Column("confirmed", "confirmed"), Column("precision", "precision"),
+         Column("guessing", "guess"), Column("more than guessing", "guess"), Column("found", "found")),
         tuple(rows), f"{RATES}: rows of data '{data}', band 'all'", keys=2,
     )  # fmt: skip
 
@@ -129,15 +133,15 @@ def _advantage(row: Mapping[str, Any]) -> Cell:
     return Measure(row["advantage"], row["putative"], "points", row["advantage_low"], row["advantage_high"])
 
 
-def _by_size(rates: pl.DataFrame, data: str, attacker: str) -> Table | None:
+def _by_size(rates: pl.DataFrame, data: str, attacker: str, places: Mapping[str, int]) -> Table | None:
     some = rates.filter(
         (pl.col("data") == data) & (pl.col("attacker") == attacker) & (pl.col("group") == EXPOSED)
         & (pl.col("band") != ALL) & (pl.col("putative") > 0)
     )  # fmt: skip
     rows = tuple(
         (
-            row["band"], Count(row["population"]), Count(row["putative"]), Count(row["confirmed"]),
-            Share(row["confirmed"], row["putative"], row["low"], row["high"]),
+            row["band"], Count(places.get(row["band"], 0)), Count(row["population"]), Count(row["putative"]),
+            Count(row["confirmed"]), Share(row["confirmed"], row["putative"], row["low"], row["high"]),
             None if row["baseline"] is None else Measure(row["baseline"], row["putative"]),
         )
         for row in some.sort(pl.col("band").str.extract(r"^(\d+)").cast(pl.Int64)).iter_rows(named=True)
@@ -146,9 +150,10 @@ def _by_size(rates: pl.DataFrame, data: str, attacker: str) -> Table | None:
         return None
     return Table(
         "reidentification-size", f"The most exposed, by size of place (list: {attacker})",
-        (Column("persons in the place"), Column("looked for", "population"), Column("putative", "putative"),
-         Column("confirmed", "confirmed"), Column("precision", "precision"), Column("guessing", "guess")),
-        rows, f"{RATES}: rows of data '{data}', group '{EXPOSED}', attacker '{attacker}'",
+        (Column("persons in the place"), Column("places"), Column("looked for", "population"),
+         Column("putative", "putative"), Column("confirmed", "confirmed"), Column("precision", "precision"),
+         Column("guessing", "guess")),
+        rows, f"{RATES}: rows of data '{data}', group '{EXPOSED}', attacker '{attacker}'", places=1,
     )  # fmt: skip
 
 

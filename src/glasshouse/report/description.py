@@ -98,7 +98,8 @@ class Column:
 class Table:
     """Numbers in rows. `source` says which data files they come from, and how; `records`: never in public.
 
-    The first `keys` columns name a row. On the page at most `shown` rows stand; the workbook has all.
+    The first `keys` columns name a row. On the page at most `shown` rows stand; the workbook has all. `places` is the
+    column that counts the places behind a row, where single ones could be: the public version looks at it.
     """
 
     name: str
@@ -110,6 +111,7 @@ class Table:
     keys: int = 1
     records: bool = False
     shown: int = 25
+    places: int | None = None
 
 
 @dataclass(frozen=True)
@@ -245,6 +247,7 @@ class Report:
     definitions: tuple[Definition, ...]
     certificate: tuple[tuple[str, str], ...]
     thresholds: int = 0  # how many were set, passed or not
+    verdict: Sentence = ""  # all of it in one sentence
 
     def tables(self) -> Iterator[Table]:
         """Every table once, in the order of the page: those under pictures too."""
@@ -306,7 +309,7 @@ def styled(value: float, style: Style) -> str:
     if style == "share":
         return f"{value:.1%}"
     if style == "points":
-        return f"{100 * value:+.1f} points"
+        return f"{round(100 * value, 1) + 0.0:+.1f} points"  # and no minus before 0
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 

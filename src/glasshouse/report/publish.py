@@ -6,11 +6,13 @@ The rules, for a threshold of t persons (3 or more: with 2, a hidden count could
    A verdict whose section was dropped leads nowhere.
 2. A count of persons stays if it is 0, is hidden from 1 to t - 1, and is else rounded to the nearest multiple of t, or
    of the unit that leaves four digits where that is more. A count of tables or settings stays.
-3. A share is hidden if its whole, its part or the rest is of 1 to t - 1 persons, or if it is of nobody. Else its part
+3. A share is hidden if its part or the rest is of 1 to t - 1 persons, or its whole of fewer than 20 t, since rounding
+   could then move it by more than 2.5 points and would mislead. Else its part
    and whole are rounded as counts; its interval is widened to multiples of 1%, or of t / whole where that is more: the
    ends of an exact interval would tell the part and the whole.
-4. A measure about fewer than t persons is hidden; else it is rounded to a multiple of 0.1%, or of t / persons where
-   that is more; one that is no share to two digits. Its ends are widened likewise. One about nobody stays.
+4. A measure about fewer than 20 t persons is hidden (one that is no share: t); else it is rounded to a multiple of
+   0.1%, or of t / persons where that is more; one that is no share to two digits. Its ends are widened
+   likewise. One about nobody stays.
 5. Totals do not tell parts. A line is a row, a column, or the rows of a column that share their first key; its total
    is its first or last count, if that is the sum of the others. A total at the least or the greatest sum that the
    public counts of its parts allow is moved by one before it is rounded, if it would be rounded otherwise: so more
@@ -18,9 +20,12 @@ The rules, for a threshold of t persons (3 or more: with 2, a hidden count could
    the totals of the rows are hidden, and the total of all is moved by the sums that those of the columns allow. Whether
    a total may be moved or is hidden is told from public numbers, so nothing is given away by it. Other sums (of some
    columns, of subtotals, of shares, across tables) are not looked for: they bound a hidden count, and may settle it.
-6. A sentence with numbers is a `Said`: its numbers go by rules 2 to 4. Other sentences and texts stay: whoever writes
+6. Where a table says which column counts the places behind a row and that count is hidden, so is all of the row: a
+   single place may be behind it. A table of which no number is left is dropped.
+7. A sentence with numbers is a `Said`: its numbers go by rules 2 to 4; a section's lead with a hidden one says that
+   instead. Other sentences and texts stay: whoever writes
    them puts no number about persons in.
-7. The certificate stays, files by their names only, without folders.
+8. The certificate stays, files by their names only, without folders.
 
 To publish what is public already, with the same threshold, changes nothing.
 """
@@ -57,6 +62,8 @@ from glasshouse.report.description import (
 )
 
 LEAST = 3  # the lowest threshold: a hidden count has at least two values
+COARSE = 20  # thresholds that a share must be of: below, rounding would say more than the number
+TOO_FEW = "The figures of this part are about too few persons to be shown."
 _DIGITS = 4
 _NEAR = Fraction(1, 10**9)  # a float that stands for a multiple is one
 
@@ -72,6 +79,7 @@ def publish(report: Report, threshold: int) -> Report:
         version="public",
         verdicts=tuple(_verdict(one, left, threshold) for one in report.verdicts),
         findings=tuple(_said(one, threshold) for one in report.findings),
+        verdict=_said(report.verdict, threshold),
         sections=sections,
         certificate=tuple((key, without_folders(value)) for key, value in report.certificate),
     )
@@ -79,7 +87,10 @@ def publish(report: Report, threshold: int) -> Report:
 
 def _section(section: Section, t: int) -> Section:
     blocks = (_block(block, t) for block in section.blocks)
-    return replace(section, lead=_said(section.lead, t), blocks=tuple(block for block in blocks if block is not None))
+    lead = _said(section.lead, t)
+    if isinstance(lead, Said) and any(cell is HIDDEN for cell in lead.cells):
+        lead = TOO_FEW
+    return replace(section, lead=lead, blocks=tuple(block for block in blocks if block is not None))
 
 
 def _verdict(verdict: Verdict, sections: set[str], t: int) -> Verdict:
@@ -97,11 +108,11 @@ def _block(block: Block, t: int) -> Block | None:
         case Words():
             return Words(tuple(_said(s, t) for s in block.paragraphs), tuple(_said(s, t) for s in block.points))
         case Table():
-            return None if block.records else _table(block, t)
+            return None if block.records else _or_none(_table(block, t))
         case Noise():  # its levels are of a budget, about nobody
             table = None if block.table is None or block.table.records else _table(block.table, t)
             return replace(block, says=_said(block.says, t), table=table)
-        case Chart() | Map() | Explorer() if block.table.records:
+        case Chart() | Map() | Explorer() if block.table.records or _or_none(_table(block.table, t)) is None:
             return None
         case Map():
             codes = {row[0] for row in block.table.rows}
@@ -157,7 +168,7 @@ def _unit(count: int, threshold: int) -> int:
 def _share(share: Share, t: int) -> Cell:
     rest = share.whole - share.part
     whole, part = rounded(share.whole, t), rounded(share.part, t)
-    if not whole or part is None or 0 < rest < t:
+    if not whole or whole < COARSE * t or part is None or 0 < rest < t:
         return HIDDEN
     part = whole if rest == 0 else min(part, whole)
     while 0 < whole - part < t:  # the whole is rounded more coarsely: the rest stays one that can be shown
@@ -173,7 +184,7 @@ def _measure(measure: Measure, t: int) -> Cell:
     if measure.over == 0:
         return measure
     over = rounded(measure.over, t)
-    if over is None:
+    if over is None or (measure.style != "number" and over < COARSE * t):
         return HIDDEN
     if measure.style == "number":
         value, low, high = (
@@ -221,7 +232,24 @@ def _table(table: Table, t: int) -> Table:
     cells = [[public_cell(cell, t) for cell in row] for row in table.rows]
     for at, by in (_moves_of_lines(table, t) | _moves_of_squares(table, t)).items():
         cells[at[0]][at[1]] = HIDDEN if by is None else public_cell(Count(_number(table, at) + by), t)
+    for row in cells:
+        if table.places is not None and row[table.places] is HIDDEN:
+            row[table.keys :] = [_veiled(cell) for cell in row[table.keys :]]
     return replace(table, rows=tuple(tuple(row) for row in cells), notes=tuple(_said(one, t) for one in table.notes))
+
+
+def _veiled(cell: Cell) -> Cell:
+    """A number of a row that is about too few places; what is about nobody stays."""
+    about = isinstance(cell, Share) or (isinstance(cell, Count) and cell.people)
+    return HIDDEN if about or (isinstance(cell, Measure) and cell.over) else cell
+
+
+def _or_none(table: Table) -> Table | None:
+    """The table, unless every number of it is hidden."""
+    numbers = [
+        cell for row in table.rows for cell in row[table.keys :] if not isinstance(cell, str) and cell is not None
+    ]
+    return None if numbers and all(cell is HIDDEN for cell in numbers) else table
 
 
 def _moves_of_lines(table: Table, t: int) -> dict[At, int | None]:

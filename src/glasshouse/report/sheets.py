@@ -32,7 +32,7 @@ from glasshouse.report.description import (
 from glasshouse.report.workbook import workbook
 
 HEAD = ("line", "table", "row", "column", "value", "low", "high", "part", "whole", "term", "worse", "source")
-_FORMATS = {"count": "#,##0", "share": "0.0%", "points": '+0.0" points";-0.0" points";0.0" points"'}
+_FORMATS = {"count": "#,##0", "share": "0.0%", "points": "+0.0%;-0.0%;0.0%"}
 _GREY, _LINE, _FILL = "#636363", "#B0B0B0", "#EEF1F4"
 _WIDEST, _LONGEST = 44, 31  # characters of a column, of a sheet's name
 _TAKEN = ("read me", "definitions", "history")  # the last is Excel's own
@@ -180,7 +180,7 @@ class _Looks:
 
 
 def _put(sheet: Any, row: int, column: int, cell: Cell, looks: _Looks, published: bool = False) -> None:
-    """A cell of the report as a cell of the sheet; points are written a hundredfold, as they are read."""
+    """A cell of the report as a cell of the sheet; points are percentages with a sign."""
     look = looks.of(cell, published)
     match cell:
         case None:
@@ -188,26 +188,22 @@ def _put(sheet: Any, row: int, column: int, cell: Cell, looks: _Looks, published
         case str() | Hidden():
             sheet.write_string(row, column, words(cell), look)
         case Count() | Share() | Measure():
-            _number(sheet, row, column, cell.value, _times(cell), look)
+            _number(sheet, row, column, cell.value, look)
 
 
-def _number(sheet: Any, row: int, column: int, value: float | None, times: float, look: Any) -> None:
+def _number(sheet: Any, row: int, column: int, value: float | None, look: Any) -> None:
     if value is None:
         sheet.write_blank(row, column, None, look)
     elif isfinite(value):
-        sheet.write_number(row, column, times * value, look)
+        sheet.write_number(row, column, value, look)
     else:
         sheet.write_string(row, column, str(value), look)  # a workbook has no infinity
-
-
-def _times(cell: Cell) -> int:
-    return 100 if isinstance(cell, Measure) and cell.style == "points" else 1
 
 
 def _put_ends(sheet: Any, row: int, column: int, cell: Cell, looks: _Looks, published: bool) -> None:
     if isinstance(cell, (Share, Measure)):
         for at, end in enumerate((cell.low, cell.high)):
-            _number(sheet, row, column + at, end, _times(cell), looks.of(cell, published))
+            _number(sheet, row, column + at, end, looks.of(cell, published))
 
 
 def _has_ends(cell: Cell) -> bool:

@@ -9,7 +9,7 @@ import typer
 
 from glasshouse.errors import InputError
 from glasshouse.run.attacking import Executor, Overwrite, Workers
-from glasshouse.run.options import Json, Quiet, Verbose, finish, inputs_of, refuse_no_file, say
+from glasshouse.run.options import Json, Quiet, Verbose, chosen_scenario, finish, inputs_of, refuse_no_file, say
 from glasshouse.run.session import in_folder, refuse_two_crews
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
@@ -35,7 +35,8 @@ def audit(
         Path | None, typer.Option("--out", "-o", help="The folder to write; the same command goes on in it.")
     ] = None,
     public: Annotated[
-        bool, typer.Option("--public", help="Write only the public report, not the internal one and its workbook.")
+        bool,
+        typer.Option("--public", help="Write the report, its workbook and figures only as the public may see them."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the steps and what they may take, and stop.")
@@ -53,7 +54,7 @@ def audit(
 ) -> int:
     """All of it, one report: what is certain, who is at risk, and what each protection would change."""
     from glasshouse.run import audit_config
-    from glasshouse.run.audit_files import files_of
+    from glasshouse.run.audit_files import files_of, refuse_unreadable
     from glasshouse.run.auditing import refuse_unmeasured, steps_of
 
     if schema:
@@ -70,6 +71,7 @@ def audit(
     files = files_of(chosen, out or Path("audit"))
     steps = steps_of(chosen, files)
     refuse_unmeasured(chosen, steps)
+    refuse_unreadable(chosen, files, chosen_scenario(chosen.scenario, ",".join(chosen.tables), []))
     if dry_run:
         return _planned(chosen, files, steps, as_json=as_json)
     from glasshouse.run.manifest import Manifest
@@ -134,6 +136,8 @@ def _work(
             if not quiet:
                 say(f"[{number}/{len(todo)}] {step.name}: {step.says} (about {_told(step.seconds)})")
             said[step.name] = step.do(Caller(workers, executor, not quiet, said))
+            if said[step.name].get("unchanged") and not quiet:
+                say("    done before")
             ledger.put(Entry(f"{number:02d}{step.name}", {"places": 0, "cpu": 0.0, "process": 0}, {}))
         folder.make_room()
         found = find(config, files, steps, certificate(config, folder.manifest, steps))
@@ -151,8 +155,12 @@ def _notes(said: dict[str, dict[str, Any]]) -> list[str]:
     """What steps left out, or could not do in time."""
     notes = []
     for name, told in said.items():
-        if told.get("refused"):
-            notes.append(f"warning: {name}: {len(told['refused']):,} units were left out, their numbers contradict")
+        if name == "compare":
+            reasons = {what: why["reason"].partition(": ")[2] for what, why in told.get("refused", {}).items()}
+            notes += [f"warning: {what} is left out: {why}" for what, why in reasons.items()]
+        elif told.get("refused"):
+            why = next(iter(told["refused"].values()))["reason"]
+            notes.append(f"warning: {name}: {len(told['refused']):,} units were left out; the first: {why}")
         if told.get("stopped_by_clock"):
             notes.append(f"warning: {name}: {len(told['stopped_by_clock']):,} units were stopped by the clock")
         if told.get("agrees") is False:

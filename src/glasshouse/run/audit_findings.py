@@ -19,7 +19,7 @@ from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
 from glasshouse.report import audit_answers, audit_certainty, audit_people
 from glasshouse.report.audit_certainty import Certainty
 from glasshouse.report.audit_words import definitions, label, methods, terms_of
-from glasshouse.report.description import Measure, Report, Said, Section, Sentence, Shape, Verdict
+from glasshouse.report.description import Cell, Measure, Report, Said, Section, Sentence, Shape, Tone, Verdict
 from glasshouse.run.audit_config import Config
 from glasshouse.run.audit_files import PERFECT, Files
 from glasshouse.run.auditing import Step
@@ -69,20 +69,39 @@ class _Found:
                 "any records; glasshouse check says where"
             )
         said = self.told("solvar", "summary.json")
-        compared = [attribute.name for attribute in self.scenario.schema.attributes]
-        places = self.frame("solvar", "places.parquet")
-        return Certainty(said["headline"], said["by_size"], places, geography.place, geography.unit, compared)
+        untold = self.told("solvar", "manifest.json")["counts"].get("not_compared", [])
+        binned = {recode.attribute for recode in self.scenario.bins.values()}
+        compared = [
+            f"{label(attribute.name)} group" if attribute.name in binned else label(attribute.name)
+            for attribute in self.scenario.schema.attributes
+            if attribute.name not in untold
+        ]
+        return Certainty(
+            said["headline"], said["by_size"], self.frame("solvar", "places.parquet"), geography.place, geography.unit,
+            compared, "" if self.config.tables else self.scenario.reference,
+        )  # fmt: skip
+
+    def refused(self) -> list[str]:
+        """Settings that could not be tried, and why: each once, whatever the seed."""
+        told = self.told("compared", "manifest.json")["counts"].get("refused", {})
+        found = {name.rpartition(", seed")[0]: why["reason"] for name, why in told.items()}
+        return [
+            f"{name}: {why.removeprefix(f'setting {name}, ').partition(': ')[2] or why}" for name, why in found.items()
+        ]
 
     def shapes(self, certainty: Certainty) -> tuple[str, Mapping[str, Shape]] | None:
         """Where areas lie: as given, or the middle of a unit's places where there are too many of those."""
         if self.files.geometry is None:
             return None
         found = read_shapes(self.files.geometry, self.scenario.geography).thinned()
-        outlines = {code: Shape(one.point, one.rings) for code, one in found.outlines.items()}
+        known = set(certainty.places[found.level]) if found.level in (certainty.place, certainty.unit) else set()
+        outlines = {code: Shape(one.point, one.rings) for code, one in found.outlines.items() if code in known}
+        if not outlines:
+            return None
         if found.level in (certainty.place, certainty.unit) and len(outlines) <= MAPPED:
             return found.level, outlines
-        if found.level != certainty.place:
-            return None
+        if found.level == certainty.unit:
+            return found.level, outlines
         middles: dict[str, list[tuple[float, float]]] = {}
         for code, shape in outlines.items():
             point = shape.point or shape.rings[0][0]
@@ -171,7 +190,7 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
         "precision_guess": None, "advantage_exposed": None, "found_exposed": None, "claims_households": None,
         "detected_blocks": None, "posterior": None, "protections": [],
     }  # fmt: skip
-    sections = [audit_certainty.where(certainty, found.shapes(certainty))]
+    sections: list[Section] = []
     groups = found.frame("solvar", "groups.parquet")
     sections.append(audit_certainty.who(groups))
     if "leaks" in found.done:
@@ -194,20 +213,34 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
         sections.append(section)
     compared = found.frame("compared", "summary.parquet") if "compare" in found.done else None
     if compared is not None:
-        sections.append(audit_answers.protections(compared, certainty.persons))
-        summary["protections"] = _protections(found)
+        refused = found.refused()
+        summary["protections_refused"] = refused
+        if compared.height:
+            sections.append(audit_answers.protections(compared, certainty.persons, refused, _published(files)))
+            summary["protections"] = _protections(found)
+        else:
+            compared = None
+            found.left_out.append(("compare", "which protection stops it, at what price?", "; ".join(refused)))
+    shapes = found.shapes(certainty)
+    if files.geometry is not None and shapes is None:
+        found.left_out.append(("map", "where?", f"no code of {files.geometry.name} is one of the tables'"))
+    sections.insert(0, audit_certainty.where(certainty, shapes))
     sections += [found.rules(certainty), methods(found.left_out)]
-    verdicts = (
+    verdicts: tuple[Verdict, ...] = (
         *audit_certainty.verdicts(certainty),
         audit_people.verdict(rates, data, attacker, found.why_not("reidentify")),
         audit_answers.verdict(compared, certainty.persons, found.why_not("compare")),
     )
     passed = _passed(config, summary, certainty.persons)
+    verdicts = tuple(
+        replace(one, tone=_tone(config, keys, summary)) for one, keys in zip(verdicts, _JUDGED, strict=True)
+    )
     about = _about(found, certainty)
     set_ = sum(value is not None for _, value in config.thresholds)
     report = Report(
         config.title, about, "internal", verdicts, tuple(sentence for _, sentence in passed),
         tuple(section for section in sections if section.blocks), (), tuple(certificate), set_,
+        _in_one_sentence(certainty, verdicts),
     )  # fmt: skip
     report = replace(report, definitions=definitions(terms_of(report)))
     summary["skipped"] = {name: why for name, _, why in found.left_out}
@@ -215,6 +248,46 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     words = tuple(line for line, _ in passed)
     summary["exceeded"] = list(words)
     return Findings(_with_known_sections(report), summary, words)
+
+
+def _published(files: Files) -> str:
+    """What stands behind `nothing` in a comparison, where the tables audited are of other records."""
+    if files.published in (None, files.records):
+        return ""
+    return (
+        "'nothing' publishes the confidential records as they are; the tables that were audited are made from records "
+        "that are already changed, so their figures differ."
+    )
+
+
+def _in_one_sentence(certainty: Certainty, verdicts: Sequence[Verdict]) -> Sentence:
+    """What a director should know after one line."""
+    said = "{} of the records follow from these tables for certain"
+    cells: list[Cell] = [certainty.share]
+    precision = verdicts[2]
+    if precision.number is not None and isinstance(precision.beside, Said):
+        said += "; about the most exposed, an attacker with names is right in {} of cases, guessing in {}"
+        cells += [precision.number, *precision.beside.cells]
+    return Said(f"{said}.", tuple(cells))
+
+
+# the thresholds that each of the four numbers is judged by
+_JUDGED = (
+    ("share_certain", "zero_solvar_share"), ("solvar_mean",),
+    ("precision_exposed", "advantage_exposed", "found_exposed"), (),
+)  # fmt: skip
+
+
+def _tone(config: Config, keys: Sequence[str], summary: Mapping[str, Any]) -> Tone:
+    """Passed or not, where the configuration has a threshold for it."""
+    limits = {key: limit for key, limit in config.thresholds if key in keys and limit is not None}
+    if not limits:
+        return "plain"
+    return "bad" if any(_beyond(key, summary[key], limit) for key, limit in limits.items()) else "good"
+
+
+def _beyond(key: str, value: float, limit: float) -> bool:
+    return value < limit if key in _LOWER else value > limit
 
 
 def _with_known_sections(report: Report) -> Report:
@@ -234,7 +307,10 @@ def _people(found: _Found, summary: dict[str, Any]) -> tuple[Section, pl.DataFra
     names = NAMES | {data: "rebuilt records"}
     path = found.folder / "risk" / "leave-one-out.parquet"
     left_out = pl.read_parquet(path) if path.is_file() else None
-    section = audit_people.identify(rates, found.frame("risk", "agreement.parquet"), left_out, data, names, attacker)
+    places = {row["band"]: row["blocks"] for row in found.told("solvar", "summary.json")["by_size"]}
+    section = audit_people.identify(
+        rates, found.frame("risk", "agreement.parquet"), places, left_out, data, names, attacker
+    )
     row = audit_people.exposed(rates, data, attacker)
     if row is not None:
         summary |= {
@@ -254,7 +330,8 @@ def _protections(found: _Found) -> list[dict[str, Any]]:
 
 def _about(found: _Found, certainty: Certainty) -> str:
     tables = len(found.config.tables or found.scenario.tables)
-    what = "invented records of a synthetic county" if found.config.synthetic else "published tables"
+    given = "the office's own records" if found.files.counted else "published tables"
+    what = "invented records of a synthetic county" if found.config.synthetic else given
     levels = f"{plural(certainty.place)} and {plural(certainty.unit)}"
     return f"{found.scenario.title}: {tables} tables of {levels}, from {what}."
 
@@ -281,7 +358,7 @@ def _passed(config: Config, summary: Mapping[str, Any], persons: int) -> list[tu
         value = summary.get(key)
         if value is None:
             raise InputError(f"thresholds.{key} is set, but there was nobody to measure it on; leave it out")
-        if (value < limit) if key in _LOWER else (value > limit):
+        if _beyond(key, value, limit):
             side = "below" if key in _LOWER else "above"
             words = f"{_WORDS[key]} is {value:.1%}, {side} the threshold {key} = {limit:g}"
             said = Said(f"The {_WORDS[key]} is {{}}, {side} the threshold of {limit:.1%}.", (Measure(value, persons),))

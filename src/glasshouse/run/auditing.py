@@ -148,7 +148,7 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     yield Step(
         "reidentify", "who could be identified, compared with guessing?", 6 + persons / 3000 + groups / 25,
         lambda ask: _reidentify(ask, config, files, seed),
-        "" if files.records and files.lists else _no_truth(files),
+        _no_truth(files),
     )  # fmt: skip
     yield from _household_steps(config, files)
     yield Step(
@@ -158,8 +158,7 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     yield Step(
         "compare", "which protection stops it, at what price?", _compare_seconds(config, persons),
         lambda ask: _compare(ask, config, files),
-        ("no [protections] to compare" if not config.protections
-         else "" if files.records and files.lists else _no_truth(files)),
+        _no_truth(files) if config.protections else "no [protections] to compare",
     )  # fmt: skip
 
 
@@ -194,9 +193,12 @@ def _household_steps(config: Config, files: Files) -> Iterator[Step]:
 
 
 def _no_truth(files: Files) -> str:
+    """Why nobody can be looked for, if so."""
     if not files.records:
         return "no [input] records: without the truth nobody can say who was found"
-    return "no attacker: no [attackers.lists], and perfect = false"
+    if not files.named:
+        return f"{files.records.name} has no column person_id: nobody can say who was found"
+    return "" if files.lists else "no attacker: no [attackers.lists], no presets, and perfect = false"
 
 
 def _there(path: Path | None) -> Path:
@@ -237,6 +239,7 @@ def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Sai
     records, certain = int(inside["population"].sum()), int(inside["certain"].sum())
     zero = inside.filter(pl.col("solvar_upper") == 0).height
     rows: list[tuple[Any, ...]] = []
+    base = ask.before["vary"].get("not_compared", [])
     for name, withheld in named(scenario.tables, by_family=True).items():
         kept = [table.name for table in scenario.tables if table not in withheld]
         shared = (len(units), inside.height, records, certain)
@@ -251,9 +254,10 @@ def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Sai
             rows.append((*whole, None, zero, None, "nothing is left that could be rebuilt"))
             continue
         head = said["headline"] or {"share_certain": 0.0, "zero_solvar_share": 0.0}
+        untold = [name for name in said.get("not_compared", ()) if name not in base]
         without = round(head["share_certain"] * records)
         zeros = round(head["zero_solvar_share"] * inside.height)
-        rows.append((*whole, without, zero, zeros, ", ".join(said.get("not_compared", ()))))
+        rows.append((*whole, without, zero, zeros, ", ".join(untold)))
     frame = pl.DataFrame(rows, schema=LEAKS, orient="row")
     with row_writer(out) as writer:
         writer.write(frame)
@@ -285,6 +289,7 @@ def _reidentify(ask: Caller, config: Config, files: Files, seed: Sequence[str]) 
     return ask(
         "reidentify", "reidentify", files.folder / "rebuilt", "--vary", files.folder / "solvar",
         "--truth", _there(files.records), "--published", _there(files.published or files.records), *lists,
+        "--scenario", config.scenario,
         "--leave-one-out", str(config.attackers.leave_one_out), *seed, *ask.crew(), "--out", files.folder / "risk",
     )  # fmt: skip
 
@@ -330,7 +335,8 @@ def _compare(ask: Caller, config: Config, files: Files) -> Said:
     assert wanted is not None
     first = next(iter(files.lists.items())) if "perfect" not in files.lists else ("perfect", files.lists["perfect"])
     return ask(
-        "compare", "compare", "--truth", _there(files.records), "--attacker", f"{first[0]}={first[1]}",
+        "compare", "compare", "--scenario", config.scenario, "--truth", _there(files.records),
+        "--attacker", f"{first[0]}={first[1]}",
         *(["--blocks", str(files.coordinates)] if files.coordinates else []), "--plan", wanted.plan,
         *(text for name in wanted.settings for text in ("--setting", name)), "--seeds", str(wanted.seeds),
         *(["--workers", str(ask.workers)] if ask.workers else []), "--out", files.folder / "compared",

@@ -22,7 +22,7 @@ def call(arguments: Sequence[str | Path], who: str, *, shown: bool = False) -> d
         stack.enter_context(redirect_stdout(said))
         if not shown:
             stack.enter_context(redirect_stderr(io.StringIO()))
-        code = main([*map(str, arguments), "--json", *([] if shown else ["--quiet"])])
+        code = main([*map(str, arguments), "--json", *([] if shown else ["--quiet"])], aloud=False)
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     lines = said.getvalue().splitlines()

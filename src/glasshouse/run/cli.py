@@ -298,10 +298,10 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; every ending has its own."""
+def main(arguments: list[str] | None = None, *, aloud: bool = True) -> int:
+    """Run the command line and return its exit code; every ending has its own. Not `aloud`: another command says it."""
     given = sys.argv[1:] if arguments is None else arguments
-    fail: Callable[..., int] = partial(_fail, as_json="--json" in given)
+    fail: Callable[..., int] = partial(_fail, as_json="--json" in given, aloud=aloud)
     try:
         result = app(args=given, prog_name="glasshouse", standalone_mode=False)
         if result == INTERRUPTED:  # how typer passes on Ctrl-C
@@ -332,10 +332,11 @@ def main(arguments: list[str] | None = None) -> int:
         )
 
 
-def _fail(*mistakes: str, code: int, as_json: bool) -> int:
+def _fail(*mistakes: str, code: int, as_json: bool, aloud: bool) -> int:
     """Say what went wrong, on one line for each mistake."""
     lines = [_printable(str(mistake)) for mistake in mistakes]
-    say(*(f"glasshouse: {line}" for line in lines))
+    if aloud:
+        say(*(f"glasshouse: {line}" for line in lines))
     if as_json:
         print(json.dumps({"error": "\n".join(lines), "exit_code": code}))
     return code

@@ -42,6 +42,9 @@ def compare(
         list[str] | None, typer.Option("--setting", metavar="NAME", help="Only this setting of the plan; repeatable.")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=0, help="How many of the plan's seeds; 0 for all.")] = 0,
+    scenario: Annotated[
+        str, typer.Option("--scenario", "-s", help="The tables that are published, instead of those of the plan.")
+    ] = "",
     truth: Annotated[
         Path | None, typer.Option("--truth", metavar="RECORDS", help="The true records, instead of a county.")
     ] = None,
@@ -81,6 +84,7 @@ def compare(
     if seeds > len(chosen.seeds):
         raise InputError(f"--seeds {seeds}: the plan has {len(chosen.seeds)}; add to its seeds = [...]")
     chosen = replace(chosen, seeds=chosen.seeds[: seeds or None])
+    chosen = replace(chosen, scenario=scenario or chosen.scenario)
     load(chosen.scenario)  # refused here, before any work
     truth, lists, blocks = _data(given, truth, attacker or [], blocks, chosen.attackers)
     inputs = {"truth": truth, "plan": plan_path(plan)} | {f"attacker {name}": path for name, path in lists}

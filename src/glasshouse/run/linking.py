@@ -75,7 +75,7 @@ def attacked(given: str) -> Attacked:
             raise InputError(f"{path}: no finished reconstruction there; expected the --out folder of reconstruct")
         if not equals:
             level = told.get("counts", {}).get("level")
-            name = "rHDF_bt" if level != _place_of(told) else "rHDF_b"
+            name = "rHDF_bt" if level != _place_of(path) else "rHDF_b"
         return Attacked(_checked(name), path / RECORDS, path)
     if not path.exists():
         raise InputError(f"{path}: there is no such folder or file; expected the --out folder of reconstruct")
@@ -84,12 +84,9 @@ def attacked(given: str) -> Attacked:
     return Attacked(_checked(name), path, None)
 
 
-def _place_of(told: dict[str, object]) -> str:
-    from glasshouse.scenario import load
-
-    parameters = told.get("parameters")
-    name = parameters.get("scenario") if isinstance(parameters, dict) else None
-    return load(str(name)).geography.place if name else "block"
+def _place_of(folder: Path) -> str:
+    """Where records live, by the name of the first column of the reconstruction's places."""
+    return open_source(folder / "places.parquet").columns[0]
 
 
 def listed(given: str) -> tuple[str, Path]:
