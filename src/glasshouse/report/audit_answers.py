@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -41,6 +42,52 @@ USES = {
     "share_error": ("error of shares", "use"), "dissimilarity_error": ("error of segregation", "use"),
     "population_error": ("error of populations", "use"),
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class About:
+    """How many people the measures of a comparison are about: all, those on the list, the most exposed."""
+
+    persons: int
+    listed: int
+    exposed: int
+
+    def found(self, share: float) -> Cell:
+        """A share of the most exposed."""
+        return _part(share, self.exposed)
+
+    def cell(self, known: Mapping[str, Mapping[str, Any]], key: str) -> Cell:
+        """A measure of one setting, as a share of those it is about."""
+        row = known.get(key)
+        if row is None or row["value"] is None:
+            return None
+        if key.startswith("found_"):
+            return _part(row["value"], self._of(key), row["low"], row["high"])
+        if key.startswith("precision_"):
+            return _part(row["value"], self._putative(known, key), row["low"], row["high"])
+        return Measure(row["value"], self.persons, "share", row["low"], row["high"])
+
+    def guess(self, known: Mapping[str, Mapping[str, Any]], key: str) -> Cell:
+        row = known.get(key)
+        if row is None or row["baseline"] is None:
+            return None
+        if key.startswith("precision_"):
+            return _part(row["baseline"], self._putative(known, key))
+        return _part(row["baseline"], self._of(key) if key.startswith("found_") else self.persons)
+
+    def _of(self, key: str) -> int:
+        return self.exposed if key.endswith("exposed") else self.listed
+
+    def _putative(self, known: Mapping[str, Mapping[str, Any]], key: str) -> int:
+        """How many were linked: the confirmed, over how often that is right."""
+        found = known.get(key.replace("precision", "found"))
+        if found is None or not found["value"] or not known[key]["value"]:
+            return self._of(key)
+        return round(float(found["value"]) * self._of(key) / float(known[key]["value"]))
+
+
+def _part(share: float, whole: int, low: float | None = None, high: float | None = None) -> Cell:
+    return Share(round(share * whole), whole, low, high) if whole else None
 
 
 def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Section:
@@ -162,7 +209,7 @@ def noise(levels: Sequence[tuple[str, float, float, float, float]], name: str, p
     return Section("noise", "What one noisy count would give away", lead, (block,))
 
 
-def protections(summary: pl.DataFrame, persons: int, refused: Sequence[str], published: str) -> Section:
+def protections(summary: pl.DataFrame, about: About, refused: Sequence[str], published: str) -> Section:
     """The front of risk and error as an explorer; what could not be tried, and what 'nothing' publishes, is said."""
     risks = {key: value for key, value in RISKS.items() if key in set(summary["measure"])}
     costs = [name for name in summary["measure"].unique(maintain_order=True) if name.startswith(COST)]
@@ -182,8 +229,8 @@ def protections(summary: pl.DataFrame, persons: int, refused: Sequence[str], pub
     for (setting, protect), part in summary.group_by("setting", "protect", maintain_order=True):
         known = {row["measure"]: row for row in part.iter_rows(named=True)}
         cells: list[Cell] = [str(setting), NAMES[str(protect)]]
-        cells += [_measure(known.get(key), persons) for key in (*risks, *costs, *uses)]
-        cells += [_guess(known.get(key), persons) for key in guesses]
+        cells += [about.cell(known, key) for key in (*risks, *costs, *uses)]
+        cells += [about.guess(known, key) for key in guesses]
         rows.append(tuple(cells))
     table = Table(
         "protections", "Every setting, every measure", tuple(columns), tuple(rows),
@@ -201,18 +248,20 @@ def protections(summary: pl.DataFrame, persons: int, refused: Sequence[str], pub
     if best is not None:
         lead = Said(
             f"Where no other does better in both: {literal('; '.join(on_front))}. "
-            + (f"The cheapest that brings the attack on the most exposed down to guessing: {literal(best['setting'])}"
-               if _enough(best) else f"None brings the attack on the most exposed down to guessing; nearest comes "
-               f"{literal(best['setting'])}")
+            + (
+                f"The cheapest that brings the attack on the most exposed down to guessing: {literal(best['setting'])}"
+                if _enough(best)
+                else f"None brings the attack on the most exposed down to guessing; nearest comes "
+                f"{literal(best['setting'])}"
+            )
             + ", with {} of them found (guessing {}).",
-            (Measure(best["risk"], persons),
-             None if best["baseline"] is None else Measure(best["baseline"], persons)),
-        )  # fmt: skip
+            (about.found(best["risk"]), None if best["baseline"] is None else about.found(best["baseline"])),
+        )
     left = (Words(("Could not be tried:",), tuple(refused)),) if refused else ()
     return Section("protections", "What would protect people, and what it costs", lead, (explorer, *left))
 
 
-def verdict(summary: pl.DataFrame | None, persons: int, why_not: str) -> Verdict:
+def verdict(summary: pl.DataFrame | None, about: About, why_not: str) -> Verdict:
     """The fourth number of the first screen: a protection on the front."""
     title = "Best protection on the front"
     meaning = (
@@ -223,9 +272,9 @@ def verdict(summary: pl.DataFrame | None, persons: int, why_not: str) -> Verdict
         reason = why_not or "no setting has both a risk and a cost"
         return Verdict(title, None, f"Not measured: {reason}.", meaning, "found", "methods", SOURCE)
     none = next((row for row in front(summary).iter_rows(named=True) if not row["protect"]), None)
-    found = [Measure(row["risk"], persons) for row in (best, none) if row is not None]
+    found = [about.found(row["risk"]) for row in (best, none) if row is not None]
     before = "" if none is None else " ({} if nothing is protected)"
-    guess = None if best["baseline"] is None else Measure(best["baseline"], persons)
+    guess = None if best["baseline"] is None else about.found(best["baseline"])
     meaning = (
         "The cheapest setting tried whose attack on the most exposed is no better than guessing, as far as this tells."
         if _enough(best)
@@ -233,7 +282,7 @@ def verdict(summary: pl.DataFrame | None, persons: int, why_not: str) -> Verdict
     )
     said = Said(
         f"{{}} of the most exposed are found{before}, by guessing {{}}; the finest tables err by {{}}.",
-        (*found, guess, Measure(best["cost"], persons)),
+        (*found, guess, Measure(best["cost"], about.persons)),
     )
     return Verdict(title, str(best["setting"]), said, meaning, "found", "protections", SOURCE)
 
@@ -260,13 +309,3 @@ def _some(summary: pl.DataFrame, measure: str) -> pl.DataFrame:
 
 def _level(name: str, kind: str) -> str:
     return name.removeprefix(kind).strip("_").replace("_", " ")
-
-
-def _measure(row: Mapping[str, Any] | None, over: int) -> Cell:
-    if row is None or row["value"] is None:
-        return None
-    return Measure(row["value"], over, "share", row["low"], row["high"])
-
-
-def _guess(row: Mapping[str, Any] | None, over: int) -> Cell:
-    return None if row is None or row["baseline"] is None else Measure(row["baseline"], over)

@@ -385,6 +385,6 @@ def write(picture: Picture, path: Path) -> None:
     }
     drawn = vl_convert.vegalite_to_svg(spec, vl_version="6.4")
     seen: dict[str, str] = {}  # the renderer counts on from one picture to the next; we count from 0
-    drawn = re.sub(r"clip\d+", lambda clip: seen.setdefault(clip[0], f"clip{len(seen)}"), drawn)
+    drawn = re.sub(r"(clip|gradient_)\d+", lambda one: seen.setdefault(one[0], f"{one[1]}{len(seen)}"), drawn)
     with private_file(path) as stream:
         stream.write(drawn.encode())

@@ -81,7 +81,7 @@ def publish(report: Report, threshold: int) -> Report:
         findings=tuple(_said(one, threshold) for one in report.findings),
         verdict=_said(report.verdict, threshold),
         sections=sections,
-        certificate=tuple((key, without_folders(value)) for key, value in report.certificate),
+        certificate=tuple((without_folders(key), without_folders(value)) for key, value in report.certificate),
     )
 
 

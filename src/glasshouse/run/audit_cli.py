@@ -55,7 +55,7 @@ def audit(
     """All of it, one report: what is certain, who is at risk, and what each protection would change."""
     from glasshouse.run import audit_config
     from glasshouse.run.audit_files import files_of, refuse_unreadable
-    from glasshouse.run.auditing import refuse_unmeasured, steps_of
+    from glasshouse.run.auditing import refuse_unknown, refuse_unmeasured, steps_of
 
     if schema:
         print(audit_config.schema())
@@ -71,6 +71,7 @@ def audit(
     files = files_of(chosen, out or Path("audit"))
     steps = steps_of(chosen, files)
     refuse_unmeasured(chosen, steps)
+    refuse_unknown(chosen)
     refuse_unreadable(chosen, files, chosen_scenario(chosen.scenario, ",".join(chosen.tables), []))
     if dry_run:
         return _planned(chosen, files, steps, as_json=as_json)
@@ -79,8 +80,12 @@ def audit(
     inputs = {"config": path, **files.given, **inputs_of({}, chosen.scenario, [])}
     for extra in (chosen.claims, chosen.occupancy):
         if extra is not None:
-            inputs |= {f"{extra.scenario}: {role}": one for role, one in inputs_of({}, extra.scenario, []).items()}
-    named = {"plan": chosen.protections and chosen.protections.plan, "budget": chosen.noise and chosen.noise.budget}
+            name = Path(extra.scenario).name
+            inputs |= {f"{name}: {role}": one for role, one in inputs_of({}, extra.scenario, []).items()}
+    named = {
+        "plan": chosen.protections and chosen.protections.plan, "budget": chosen.noise and chosen.noise.budget,
+        "preset": chosen.synthetic and chosen.synthetic.preset,
+    }  # fmt: skip
     inputs |= {role: Path(name) for role, name in named.items() if name and Path(name).is_file()}
     for one in inputs.values():
         refuse_no_file(one)

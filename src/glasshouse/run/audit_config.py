@@ -17,6 +17,7 @@ File = Annotated[Path, Field(strict=False)]  # a text in the file
 Rate = Annotated[float, Field(ge=0, le=1)]
 Seed = Annotated[int, Field(ge=0)]
 BUILT_IN = "county"
+SHOWN = 60  # letters of a wrong value that a complaint repeats
 
 
 class _Part(BaseModel):
@@ -59,6 +60,13 @@ class Attackers(_Part):
     )
     perfect: bool = Field(default=True, description="also somebody who knows block, sex and age of everybody")
     leave_one_out: int = Field(default=0, ge=0, description="persons of each group taken out one by one")
+
+    @model_validator(mode="after")
+    def _own_names(self) -> Attackers:
+        taken = sorted({"perfect", "commercial"} & set(self.lists))
+        if taken:
+            raise ValueError(f"the name {taken[0]} is taken by a list of ours; expected another in lists")
+        return self
 
 
 class Leaks(_Part):
@@ -139,7 +147,9 @@ class Public(_Part):
 class Config(_Part):
     """An audit."""
 
-    title: str = "An audit of published tables"
+    title: str = Field(
+        default="An audit of published tables", pattern=r"^[^\r\n]{1,200}$", description="one line, at most 200 letters"
+    )
     scenario: str = Field(description="a built-in scenario, or the folder of one")
     tables: list[str] = Field(default_factory=list, description="use only these tables of the scenario")
     seed: Seed = 1
@@ -207,6 +217,7 @@ def _complaint(name: str, error: Mapping[str, Any]) -> str:
     where = [str(part) for part in error["loc"]]
     key, kind, given = ".".join(where), error["type"], error["input"]
     found = json.dumps(given, default=str)
+    found = found if len(found) <= SHOWN else f"{found[: SHOWN - 3]}..."
     context = error.get("ctx", {})
     if kind == "extra_forbidden":
         return f"{name}: {unknown('key', key, [_dotted(where[:-1], one) for one in _known(where[:-1])])}"
@@ -250,7 +261,7 @@ def _expected(where: list[str]) -> str:
     part: dict[str, Any] = Config.model_json_schema()
     shared = part.get("$defs", {})
     for key in where:
-        found = part.get("properties", {}).get(key) or part.get("additionalProperties") or {}
+        found = part.get("properties", {}).get(key) or part.get("additionalProperties") or part.get("items") or {}
         options = found.get("anyOf", [found])
         part = next((one for one in options if one.get("type") != "null"), found)
         description = found.get("description", "")
@@ -266,30 +277,39 @@ def _expected(where: list[str]) -> str:
     return f"{kind} ({description})" if description else kind
 
 
+# names of ours, or files beside the configuration
+_NAMED = (
+    ("claims", "scenario"), ("occupancy", "scenario"), ("noise", "budget"), ("protections", "plan"),
+    ("synthetic", "preset"),
+)  # fmt: skip
+
+
 def _found(config: Config, path: Path) -> Config:
     """The configuration with its paths beside the file that names them; one that is not there is refused."""
+
+    missing = []
 
     def beside(key: str, file: Path) -> Path:
         there = file if file.is_absolute() else path.parent / file
         if not there.is_file():
-            raise InputError(
-                f"{path.name}: '{key}' is {file}: there is no such file; paths are relative to {path.name}"
-            )
+            missing.append(f"{path.name}: '{key}' is {file}: there is no such file; paths are relative to {path.name}")
         return there
 
-    def named(key: str, name: str) -> str:
+    def named(name: str) -> str:
         """A name of ours, or a file or folder beside the configuration."""
         there = path.parent / name
         return str(there) if name and (there.is_file() or (there / "scenario.toml").is_file()) else name
 
-    changed: dict[str, Any] = {"scenario": named("scenario", config.scenario)}
+    changed: dict[str, Any] = {"scenario": named(config.scenario)}
     if config.input is not None:
         files = {key: beside(f"input.{key}", value) for key, value in config.input if isinstance(value, Path)}
         changed["input"] = config.input.model_copy(update=files)
     lists = {key: beside(f"attackers.lists.{key}", value) for key, value in config.attackers.lists.items()}
     changed["attackers"] = config.attackers.model_copy(update={"lists": lists})
-    for part, key in (("claims", "scenario"), ("occupancy", "scenario"), ("noise", "budget"), ("protections", "plan")):
+    if missing:
+        raise InputError(*missing)
+    for part, key in _NAMED:
         section = getattr(config, part)
         if section is not None:
-            changed[part] = section.model_copy(update={key: named(f"{part}.{key}", getattr(section, key))})
+            changed[part] = section.model_copy(update={key: named(getattr(section, key))})
     return config.model_copy(update=changed)

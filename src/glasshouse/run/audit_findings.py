@@ -17,9 +17,10 @@ from glasshouse.files.geometry import read_shapes
 from glasshouse.geography import plural
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
 from glasshouse.report import audit_answers, audit_certainty, audit_people
+from glasshouse.report.audit_answers import About
 from glasshouse.report.audit_certainty import Certainty
 from glasshouse.report.audit_words import definitions, label, methods, terms_of
-from glasshouse.report.description import Cell, Measure, Report, Said, Section, Sentence, Shape, Tone, Verdict
+from glasshouse.report.description import Cell, Measure, Report, Said, Section, Sentence, Shape, Share, Tone, Verdict
 from glasshouse.run.audit_config import Config
 from glasshouse.run.audit_files import PERFECT, Files
 from glasshouse.run.auditing import Step
@@ -80,6 +81,11 @@ class _Found:
             said["headline"], said["by_size"], self.frame("solvar", "places.parquet"), geography.place, geography.unit,
             compared, "" if self.config.tables else self.scenario.reference,
         )  # fmt: skip
+
+    def contradictions(self) -> tuple[int, int]:
+        """Places whose numbers cannot all be true, and units that were left out for it."""
+        check, solvar = self.told("check.json"), self.told("solvar", "manifest.json")["counts"]
+        return len(check["findings"]), len(solvar.get("refused", {}))
 
     def refused(self) -> list[str]:
         """Settings that could not be tried, and why: each once, whatever the seed."""
@@ -190,6 +196,9 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
         "precision_guess": None, "advantage_exposed": None, "found_exposed": None, "claims_households": None,
         "detected_blocks": None, "posterior": None, "protections": [],
     }  # fmt: skip
+    cells: dict[str, Cell] = {
+        "share_certain": certainty.share, "zero_solvar_share": certainty.one_solution, "solvar_mean": certainty.solvar,
+    }  # fmt: skip
     sections: list[Section] = []
     groups = found.frame("solvar", "groups.parquet")
     sections.append(audit_certainty.who(groups))
@@ -198,25 +207,29 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     sections.append(audit_certainty.size(certainty))
     rates, data, attacker = None, "", ""
     if "reidentify" in found.done:
-        section, rates, data, attacker = _people(found, summary)
+        section, rates, data, attacker = _people(found, summary, cells)
         sections.append(section)
     if "claims" in found.done:
         sections.append(found.claims())
         first = next((one for one in found.told("claims", "summary.json")["by_columns"]), None)
         summary["claims_households"] = first["share"] if first else None
+        cells["claims_households"] = Share(first["represented"], first["households"]) if first else None
     if "occupancy" in found.done:
         sections.append(found.occupancy())
         said = found.told("occupancy", "summary.json")
         summary["detected_blocks"] = said["certain"] / said["blocks"] if said["blocks"] else None
+        cells["detected_blocks"] = Share(said["certain"], said["blocks"]) if said["blocks"] else None
     if "noise" in found.done:
         section, summary["posterior"] = found.noise()
+        cells["posterior"] = Measure(summary["posterior"], 0)
         sections.append(section)
     compared = found.frame("compared", "summary.parquet") if "compare" in found.done else None
+    people = _about_whom(found, certainty, rates, data)
     if compared is not None:
         refused = found.refused()
         summary["protections_refused"] = refused
         if compared.height:
-            sections.append(audit_answers.protections(compared, certainty.persons, refused, _published(files)))
+            sections.append(audit_answers.protections(compared, people, refused, _published(files)))
             summary["protections"] = _protections(found)
         else:
             compared = None
@@ -225,13 +238,19 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     if files.geometry is not None and shapes is None:
         found.left_out.append(("map", "where?", f"no code of {files.geometry.name} is one of the tables'"))
     sections.insert(0, audit_certainty.where(certainty, shapes))
+    places, units = found.contradictions()
+    summary |= {"contradictions": places, "units_left_out": units}
+    if places:
+        units_told = f"{units:,} {certainty.unit if units == 1 else plural(certainty.unit)}"
+        told = f"{places:,} places have numbers that cannot all be true; {units_told} left out of all figures"
+        found.left_out.append(("check", "contradictions", told))
     sections += [found.rules(certainty), methods(found.left_out)]
     verdicts: tuple[Verdict, ...] = (
         *audit_certainty.verdicts(certainty),
         audit_people.verdict(rates, data, attacker, found.why_not("reidentify")),
-        audit_answers.verdict(compared, certainty.persons, found.why_not("compare")),
+        audit_answers.verdict(compared, people, found.why_not("compare")),
     )
-    passed = _passed(config, summary, certainty.persons)
+    passed = _passed(config, summary, cells)
     verdicts = tuple(
         replace(one, tone=_tone(config, keys, summary)) for one, keys in zip(verdicts, _JUDGED, strict=True)
     )
@@ -240,7 +259,7 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     report = Report(
         config.title, about, "internal", verdicts, tuple(sentence for _, sentence in passed),
         tuple(section for section in sections if section.blocks), (), tuple(certificate), set_,
-        _in_one_sentence(certainty, verdicts),
+        _in_one_sentence(certainty, verdicts, units),
     )  # fmt: skip
     report = replace(report, definitions=definitions(terms_of(report)))
     summary["skipped"] = {name: why for name, _, why in found.left_out}
@@ -260,7 +279,7 @@ def _published(files: Files) -> str:
     )
 
 
-def _in_one_sentence(certainty: Certainty, verdicts: Sequence[Verdict]) -> Sentence:
+def _in_one_sentence(certainty: Certainty, verdicts: Sequence[Verdict], left_out: int) -> Sentence:
     """What a director should know after one line."""
     said = "{} of the records follow from these tables for certain"
     cells: list[Cell] = [certainty.share]
@@ -268,6 +287,9 @@ def _in_one_sentence(certainty: Certainty, verdicts: Sequence[Verdict]) -> Sente
     if precision.number is not None and isinstance(precision.beside, Said):
         said += "; about the most exposed, an attacker with names is right in {} of cases, guessing in {}"
         cells += [precision.number, *precision.beside.cells]
+    if left_out:
+        units = certainty.unit if left_out == 1 else plural(certainty.unit)
+        said += f". All figures are without {left_out:,} {units} whose numbers cannot all be true"
     return Said(f"{said}.", tuple(cells))
 
 
@@ -299,7 +321,7 @@ def _with_known_sections(report: Report) -> Report:
     return replace(report, verdicts=tuple(known(verdict) for verdict in report.verdicts))
 
 
-def _people(found: _Found, summary: dict[str, Any]) -> tuple[Section, pl.DataFrame, str, str]:
+def _people(found: _Found, summary: dict[str, Any], cells: dict[str, Cell]) -> tuple[Section, pl.DataFrame, str, str]:
     rates = found.frame("risk", "rates.parquet")
     known = {"CEF", "HDF", "MDG", "PRG"}
     data = next(name for name in rates["data"].unique(maintain_order=True) if name not in known)
@@ -319,7 +341,21 @@ def _people(found: _Found, summary: dict[str, Any]) -> tuple[Section, pl.DataFra
             "advantage_exposed": row["advantage"],
             "found_exposed": row["confirmed"] / row["population"] if row["population"] else None,
         }  # fmt: skip
+        cells |= {
+            "precision_exposed": Share(row["confirmed"], row["putative"]),
+            "advantage_exposed": Measure(row["advantage"] or 0.0, row["putative"], "points"),
+            "found_exposed": Share(row["confirmed"], max(row["population"], row["confirmed"])),
+        }
     return section, rates, data, attacker
+
+
+def _about_whom(found: _Found, certainty: Certainty, rates: pl.DataFrame | None, data: str) -> About:
+    """How many people the measures of the comparison are about; it has the same truth and list."""
+    if rates is None:
+        return About(certainty.persons, 0, 0)
+    some = rates.filter((pl.col("data") == data) & (pl.col("attacker") == found.attacker()) & (pl.col("band") == "all"))
+    sizes = dict(some.select("group", "population").iter_rows())
+    return About(certainty.persons, int(sizes.get("all", 0)), int(sizes.get(audit_people.EXPOSED, 0)))
 
 
 def _protections(found: _Found) -> list[dict[str, Any]]:
@@ -349,7 +385,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _passed(config: Config, summary: Mapping[str, Any], persons: int) -> list[tuple[str, Sentence]]:
+def _passed(config: Config, summary: Mapping[str, Any], cells: Mapping[str, Cell]) -> list[tuple[str, Sentence]]:
     """Thresholds that were passed: a line for the terminal, a sentence for the report."""
     found: list[tuple[str, Sentence]] = []
     for key, limit in config.thresholds:
@@ -361,6 +397,6 @@ def _passed(config: Config, summary: Mapping[str, Any], persons: int) -> list[tu
         if _beyond(key, value, limit):
             side = "below" if key in _LOWER else "above"
             words = f"{_WORDS[key]} is {value:.1%}, {side} the threshold {key} = {limit:g}"
-            said = Said(f"The {_WORDS[key]} is {{}}, {side} the threshold of {limit:.1%}.", (Measure(value, persons),))
+            said = Said(f"The {_WORDS[key]} is {{}}, {side} the threshold of {limit:.1%}.", (cells[key],))
             found.append((words, said))
     return found

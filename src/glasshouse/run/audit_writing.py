@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -59,12 +60,13 @@ def write_report(found: Findings, folder: Path, threshold: int, *, public: bool)
     if public:
         with suppress(FileNotFoundError):
             (folder / INTERNAL).unlink()
-    _figures(report, folder / FIGURES)
-    return written
+    return [*written, *_figures(report, folder / FIGURES)]
 
 
-def _figures(report: Report, folder: Path) -> None:
-    """Every chart and map as SVG and PNG, for papers and decks."""
+def _figures(report: Report, folder: Path) -> list[str]:
+    """Every chart and map as SVG and PNG, for papers and decks; those of another version go."""
+    shutil.rmtree(folder, ignore_errors=True)
+    written = []
     with private_folder(folder):
         for section in report.sections:
             for block in section.blocks:
@@ -73,3 +75,5 @@ def _figures(report: Report, folder: Path) -> None:
                     for suffix, content in ((".svg", drawn.encode()), (".png", png(drawn))):
                         with private_file(folder / f"{block.name}{suffix}") as stream:
                             stream.write(content)
+                        written.append(f"{folder.name}/{block.name}{suffix}")
+    return written

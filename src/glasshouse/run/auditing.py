@@ -21,10 +21,14 @@ from glasshouse.attack.withholding import named
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.geography import plural
+from glasshouse.mechanism.account import allocation
+from glasshouse.population.attackers import quality
+from glasshouse.population.preset import load_preset
 from glasshouse.run.audit_config import Config
 from glasshouse.run.audit_files import Files
 from glasshouse.run.bought_lists import buy_list
 from glasshouse.run.calling import call
+from glasshouse.run.choosing import parse_pick
 from glasshouse.run.compare_plan import read_plan
 from glasshouse.run.options import chosen_scenario
 from glasshouse.scenario import Scenario, load
@@ -106,6 +110,25 @@ def refuse_unmeasured(config: Config, steps: Sequence[Step]) -> None:
         raise InputError(*unmet)
 
 
+def refuse_unknown(config: Config) -> None:
+    """Names that only a later step would look up are looked up now."""
+    if config.claims is not None:
+        claims = load(config.claims.scenario)
+        if config.claims.pick:
+            parse_pick(config.claims.pick, claims.geography)
+    if config.occupancy is not None and load(config.occupancy.scenario).occupancy is None:
+        raise InputError(f"occupancy.scenario: {config.occupancy.scenario} says nothing of a second agency")
+    if config.noise is not None and config.noise.budget:
+        allocation(config.noise.budget).rhos(config.noise.query)
+    if config.synthetic is not None:
+        load_preset(config.synthetic.preset)
+        quality(config.synthetic.commercial)
+    if config.protections is not None:
+        plan = read_plan(config.protections.plan)
+        for name in config.protections.settings:
+            plan.setting(name)
+
+
 def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     persons, blocks = files.persons, files.persons / 40
     seed, made, read = ["--seed", str(config.seed)], config.synthetic, _reading(config, files, config.tables)
@@ -158,7 +181,9 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     yield Step(
         "compare", "which protection stops it, at what price?", _compare_seconds(config, persons),
         lambda ask: _compare(ask, config, files),
-        _no_truth(files) if config.protections else "no [protections] to compare",
+        "no [protections] to compare" if not config.protections
+        else "protections are compared with all tables of a scenario, and here only some are used (tables)"
+        if config.tables else _no_truth(files),
     )  # fmt: skip
 
 
@@ -170,7 +195,11 @@ def _reading(config: Config, files: Files, tables: Sequence[str]) -> list[str | 
     """How a command reads the published tables, or some of them."""
     read: list[str | Path] = [files.tables, "--scenario", config.scenario, *_only(tables)]
     if config.input is not None:
-        read += ["--assume-published", config.input.assume_published]
+        assumed = config.input.assume_published
+        if assumed not in ("all", "seen"):  # a list: of those that are looked at
+            kept = [name.strip() for name in assumed.split(",") if not tables or name.strip() in tables]
+            assumed = ",".join(kept) or "seen"
+        read += ["--assume-published", assumed]
         read += ["--codebook", config.input.codebook] if config.input.codebook else []
     return read
 
@@ -239,25 +268,24 @@ def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Sai
     records, certain = int(inside["population"].sum()), int(inside["certain"].sum())
     zero = inside.filter(pl.col("solvar_upper") == 0).height
     rows: list[tuple[Any, ...]] = []
-    base = ask.before["vary"].get("not_compared", [])
-    for name, withheld in named(scenario.tables, by_family=True).items():
-        kept = [table.name for table in scenario.tables if table not in withheld]
+    base, absent = ask.before["vary"].get("not_compared", []), set(ask.before["check"]["absent"])
+    there = [table for table in scenario.tables if table.name not in absent]
+    for name, withheld in named(there, by_family=True).items():
+        kept = [table.name for table in there if table not in withheld]
         shared = (len(units), inside.height, records, certain)
         whole = (name, withheld[0].title, ",".join(table.name for table in withheld), *shared)
-        try:
-            said = ask(
-                "leaks", "vary", *_reading(config, files, kept), "--units", ",".join(units),
-                "--seed", str(config.seed), "--workers", "1", "--out", files.folder / "leaks" / _folder(name),
-                shown=False,
-            )  # fmt: skip
-        except InputError:  # nothing is left of places, or the rest tells nothing apart
-            rows.append((*whole, None, zero, None, "nothing is left that could be rebuilt"))
+        if not any(table.level == place for table in there if table not in withheld):
+            rows.append((*whole, None, zero, None, f"no table of a {place} is left"))
             continue
-        head = said["headline"] or {"share_certain": 0.0, "zero_solvar_share": 0.0}
+        folder = files.folder / "leaks" / _folder(name)
+        said = ask(
+            "leaks", "vary", *_reading(config, files, kept), "--units", ",".join(units),
+            "--seed", str(config.seed), "--workers", "1", "--out", folder, shown=False,
+        )  # fmt: skip
         untold = [name for name in said.get("not_compared", ()) if name not in base]
-        without = round(head["share_certain"] * records)
-        zeros = round(head["zero_solvar_share"] * inside.height)
-        rows.append((*whole, without, zero, zeros, ", ".join(untold)))
+        found = pl.read_parquet(folder / "places.parquet").filter(pl.col("population") > 0)
+        zeros = found.filter(pl.col("solvar_upper") == 0).height
+        rows.append((*whole, int(found["certain"].sum()), zero, zeros, ", ".join(untold)))
     frame = pl.DataFrame(rows, schema=LEAKS, orient="row")
     with row_writer(out) as writer:
         writer.write(frame)

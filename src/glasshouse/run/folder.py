@@ -25,7 +25,9 @@ MANIFEST = "manifest.json"
 _OURS = re.compile(
     r"lock|run\.json|[0-9A-Za-z]+\.(unit|open)|\.run\.json\.\w+|\.[0-9A-Za-z]+\.(unit|open)\.\w+|\.glasshouse-.*"
 )
-_HALF = re.compile(r"\.[\w-]+\.(parquet|json|svg|html|xlsx)\.\w{8}")  # what a kill leaves of a file half written
+_HALF = re.compile(
+    r"\.[\w-]+\.(parquet|json|svg|png|csv|html|xlsx)\.\w{8}"
+)  # what a kill leaves of a file half written
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Folder:
     def working(self, about: Mapping[str, Any], *, overwrite: bool) -> Iterator[Ledger]:
         """The ledger, begun or gone on with; no other run may work in the folder meanwhile.
 
-        A run that ends badly before its first unit is done leaves nothing behind.
+        A run that ends badly before its first unit is done leaves nothing behind, unless it has written other files.
         """
         ledger = self.ledger
         with private_folder(ledger.folder), _locked(ledger.folder):
@@ -109,7 +111,9 @@ class Folder:
             try:
                 yield ledger
             except BaseException:
-                if not any(path.suffix in (".unit", ".open") for path in ledger.folder.iterdir()):
+                units = any(path.suffix in (".unit", ".open") for path in ledger.folder.iterdir())
+                ours = (self.path / MANIFEST).is_file()  # the folder is known as ours without a ledger
+                if not units and (ours or [path.name for path in self.path.iterdir()] == [LEDGER]):
                     ledger.forget()
                 raise
 
@@ -120,7 +124,8 @@ class Folder:
             (self.path / MANIFEST).unlink(missing_ok=True)  # first: it would vouch for files that change
             if {"key", "command", "format_version"} <= set(told):
                 for name in told.get("outputs", {}):
-                    (self.path / Path(name).name).unlink(missing_ok=True)
+                    if ".." not in Path(name).parts and not Path(name).is_absolute():
+                        (self.path / name).unlink(missing_ok=True)
 
     def remove(self, outputs: list[str]) -> None:
         """Take back what was written of a result that did not become whole."""
