@@ -25,6 +25,7 @@ from tests.test_audit import audit, few_tables, found_in, once
 from tests.test_audit import tiny as tiny  # the audit with every part
 from tests.test_report_page import Reader
 
+pytestmark = pytest.mark.xdist_group("audit")  # they share folders that take a while to make
 RACES = ("white", "black", "aian", "asian", "nhopi", "sor")
 OLD, LONE = "PLANTED-OLD", "PLANTED-LONE"
 BLOCK, EMPTY = "990010001001099", "990010001001098"
@@ -184,15 +185,12 @@ def few(row: dict[str, str], t: int) -> bool:
     return bool(re.fullmatch(r"\d+", row["value"])) and row["column"] not in NO_PEOPLE and 0 < int(row["value"]) < t
 
 
-@pytest.fixture
-def _no_png(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glasshouse.run.audit_writing.png", lambda _: b"")  # it takes longer than all the rest
-
-
-@pytest.mark.usefixtures("_no_png")
 @pytest.mark.parametrize(("name", "t"), [("planted", 3), ("planted", 10), ("tiny", 10), ("tiny", 60)])
-def test_every_number_about_few_is_hidden(request: pytest.FixtureRequest, tmp_path: Path, name: str, t: int) -> None:
+def test_every_number_about_few_is_hidden(
+    request: pytest.FixtureRequest, tmp_path: Path, name: str, t: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder: Path = request.getfixturevalue(name)
+    monkeypatch.setattr("glasshouse.run.audit_writing.png", lambda _: b"")  # it takes longer than all the rest
     found = found_in(read_config(folder / f"{name}.toml"), folder / "out")
     written = write_report(found, tmp_path, t, public=True)
     assert "report.html" not in written and not (tmp_path / "report.html").exists()
@@ -247,8 +245,8 @@ def test_public_counts_of_a_page_are_those_of_its_tables(planted: Path) -> None:
     assert any(one.text.startswith("hidden") for one in read.all("td"))
 
 
-@pytest.mark.usefixtures("_no_png")
-def test_figures_of_a_public_run_are_public(planted: Path, tmp_path: Path) -> None:
+def test_figures_of_a_public_run_are_public(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glasshouse.run.audit_writing.png", lambda _: b"")
     found = found_in(read_config(planted / "planted.toml"), planted / "out")
     write_report(found, tmp_path, 10, public=True)
     pictures = list((tmp_path / "figures").glob("*.svg"))
@@ -257,8 +255,8 @@ def test_figures_of_a_public_run_are_public(planted: Path, tmp_path: Path) -> No
         assert not re.search(r"99001\d{10}", path.read_text("utf-8"))
 
 
-@pytest.mark.usefixtures("_no_png")
-def test_figures_of_an_internal_run_do_not_stay(tiny: Path, tmp_path: Path) -> None:
+def test_figures_of_an_internal_run_do_not_stay(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glasshouse.run.audit_writing.png", lambda _: b"")
     config = read_config(tiny / "tiny.toml")
     found = found_in(config, tiny / "out")
     write_report(found, tmp_path, 10, public=False)

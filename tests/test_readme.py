@@ -50,7 +50,7 @@ def test_the_first_session_of_first_steps(
     assert len([line for line in shown if line.startswith("$")]) == 5
 
 
-@pytest.mark.parametrize(("number", "commands"), [(1, 4), (2, 3)])
+@pytest.mark.parametrize(("number", "commands"), [pytest.param(1, 4, marks=pytest.mark.slow), (2, 3)])
 def test_the_other_sessions_of_first_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, commands: int
 ) -> None:

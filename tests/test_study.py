@@ -38,7 +38,7 @@ RACES = ["white", "black", "aian", "asian", "nhopi", "sor"]
 PERSON = ["block", "sex", "age", *RACES, "hispanic"]
 DATA_FILES = {
     "reconstruct": {"records.parquet", "places.parquet"},
-    "vary": {"places.parquet", "areas.parquet", "summary.json", "solvar-by-size.svg"},
+    "vary": {"places.parquet", "areas.parquet", "groups.parquet", "summary.json", "solvar-by-size.svg"},
 }
 TRACTS = tuple(f"99001{number:06d}" for number in range(1, 13))
 BAD = TRACTS[2]
