@@ -39,7 +39,6 @@ from glasshouse.scenario import load
 from tests.running import Ended, good, started, tool
 from tests.test_report_page import Reader
 
-pytestmark = pytest.mark.xdist_group("audit")  # they share folders that take a while to make
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 FILES = {"report.html", "report-public.html", "tables.xlsx", "numbers.csv", "summary.json", "manifest.json"}
 KEYS = {

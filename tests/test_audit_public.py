@@ -25,7 +25,6 @@ from tests.test_audit import audit, few_tables, found_in, once
 from tests.test_audit import tiny as tiny  # the audit with every part
 from tests.test_report_page import Reader
 
-pytestmark = pytest.mark.xdist_group("audit")  # they share folders that take a while to make
 RACES = ("white", "black", "aian", "asian", "nhopi", "sor")
 OLD, LONE = "PLANTED-OLD", "PLANTED-LONE"
 BLOCK, EMPTY = "990010001001099", "990010001001098"

@@ -124,6 +124,7 @@ def test_the_reduced_program_is_the_one_printed(problem: tuple[Matrix, Rules], q
     assert close(full_lp(matrix, rules, epsilon).P, reduced_lp(matrix, rules, epsilon).P, end.P)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(problems(), shares)
 def test_bisection_on_slopes_finds_the_same_front(problem: tuple[Matrix, Rules], q: float) -> None:

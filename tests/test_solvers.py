@@ -246,7 +246,16 @@ class TestSolverContract:
             assert (answer.outcome, answer.x, answer.proof) == (Outcome.STOPPED, None, Proof.UNDECIDED)
             assert answer.clock == (limit.seconds == 0)
 
-    @pytest.mark.parametrize("limit", [Limit(1e-9), Limit(0.001), Limit(0.2), Limit(100, 0.2), Limit(100, 1e-6)])
+    @pytest.mark.parametrize(
+        "limit",
+        [
+            Limit(1e-9),
+            Limit(0.001),
+            Limit(0.2),
+            pytest.param(Limit(100, 0.2), marks=pytest.mark.slow),
+            Limit(100, 1e-6),
+        ],
+    )
     def test_a_hard_program_stops_with_bounds(self, solver: Solver, limit: Limit) -> None:
         of = hard()
         answer = solver(of, limit)
