@@ -76,6 +76,7 @@ def test_opens_from_a_disk_and_fits(opened: Opening, viewport: dict[str, int]) -
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_text_on_a_phone_is_not_scaled_down(opened: Opening) -> None:
     page = opened(PHONE)
     scales = page.evaluate(
@@ -138,6 +139,7 @@ def test_moving_a_slider_moves_its_number(opened: Opening) -> None:
     assert deviation == pytest.approx((1 / rho) ** 0.5, rel=1e-6)  # wide noise is as the continuous one
 
 
+@pytest.mark.slow
 def test_nonsense_in_a_field_changes_nothing(opened: Opening) -> None:
     page = opened()
     before = page.get_attribute('[data-out="average"]', "data-value")
@@ -191,6 +193,7 @@ def test_explorer_tips_and_comparison(opened: Opening) -> None:
     assert page.locator('[data-difference="4"]').inner_text() == "\N{EN DASH}"  # hidden
 
 
+@pytest.mark.slow
 def test_explorer_with_the_keyboard(opened: Opening) -> None:
     page = opened()
     page.locator('.explorer .point[data-row="4"]').focus()
@@ -222,6 +225,7 @@ def test_pictures_speak_when_pointed_at(opened: Opening) -> None:
     assert page.locator(".tip").is_hidden()
 
 
+@pytest.mark.slow
 def test_pictures_speak_when_touched(opened: Opening) -> None:
     page = opened(PHONE, has_touch=True)
     page.locator("#block-reasons-chart .narrow [aria-label^='Household']").first.tap()
@@ -248,6 +252,7 @@ def test_a_number_says_what_it_is(opened: Opening) -> None:
     assert EVIL not in page.content()
 
 
+@pytest.mark.slow
 def test_tables_with_the_keyboard(opened: Opening) -> None:
     page = opened()
     page.locator("#block-areas-map summary").click()
@@ -280,6 +285,7 @@ def test_the_keyboard_reaches_the_page(opened: Opening) -> None:
     assert page.url.endswith("#where")
 
 
+@pytest.mark.slow
 def test_the_menu_of_a_phone(opened: Opening) -> None:
     page = opened(PHONE, reduced_motion="reduce")
     page.locator(".menu summary").click()
@@ -322,6 +328,7 @@ def test_text_stands_out(opened: Opening, scheme: str) -> None:
         assert found and min(found) >= 4.5, what
 
 
+@pytest.mark.slow
 def test_theme_is_as_chosen(opened: Opening) -> None:
     page = opened(color_scheme="dark")
     paper = "getComputedStyle(document.body).backgroundColor"

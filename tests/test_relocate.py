@@ -94,7 +94,7 @@ def agrees_with_lp(matrix: Matrix, rules: Rules, found: Front, qs: Any, lp: Any 
 # Oracles
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(problems(structured=True), shares)
 def test_the_flow_is_the_reduced_program(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem

@@ -1045,7 +1045,10 @@ def disturb(command: str, victim: str, moment: str, count: int, wait: float, tab
         finished_by_itself(process)
 
 
-@pytest.mark.parametrize(("command", "victim", "count"), [("reconstruct", "parent", 9), ("vary", "worker", 5)])
+@pytest.mark.parametrize(
+    ("command", "victim", "count"),
+    [pytest.param("reconstruct", "parent", 9, marks=pytest.mark.slow), ("vary", "worker", 5)],
+)
 def test_kill_9_does_no_harm(
     command: str, victim: str, count: int, long_tables: Path, undisturbed: dict[str, dict[str, bytes]], tmp_path: Path
 ) -> None:
