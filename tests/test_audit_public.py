@@ -10,6 +10,7 @@ import csv
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,6 +18,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from glasshouse.report import audit_answers
+from glasshouse.report.audit_answers import About
+from glasshouse.report.publish import publish
 from glasshouse.run.audit_config import read_config
 from glasshouse.run.audit_writing import write_report
 from glasshouse.scenario import load
@@ -267,10 +271,22 @@ def test_figures_of_an_internal_run_do_not_stay(tiny: Path, tmp_path: Path, monk
 
 
 def test_the_search_sees_what_is_planted(planted: Path) -> None:
-    """The planted persons are indeed certain, and indeed exposed."""
+    """The very old woman is rebuilt, and the lone man is certain: there is something to be found."""
     places = pl.read_parquet(planted / "out/solvar/places.parquet")
     for code, persons in ((BLOCK, 3), (EMPTY, 1)):
         assert places.filter(block=code)["population"].to_list() == [persons]
     records = pl.read_parquet(planted / "out/rebuilt/records.parquet").filter(block=BLOCK)
-    assert 107 in records["age"].cast(pl.Int64).to_list() or records.height == 3
+    assert records.filter((pl.col("age").cast(pl.Int64) >= 85) & (pl.col("sex") == "female")).height == 1
+    assert places.filter(block=EMPTY)["certain"].to_list() == [1]
     assert load(str(planted / "mini")).geography.place == "block"
+
+
+def test_why_a_setting_was_refused_is_not_public(tiny: Path) -> None:
+    """A complaint about a file may quote it: only the names of the settings are for everybody."""
+    summary = pl.read_parquet(tiny / "out/compared/summary.parquet")
+    section = audit_answers.protections(summary, About(500, 400, 300), {"swap 10%": "row 7: found PLANTED-OLD"}, "")
+    report = found_in(read_config(tiny / "tiny.toml"), tiny / "out").report
+    internal = replace(report, sections=(section,))
+    assert "PLANTED-OLD" in str(internal.sections)
+    public = publish(internal, 10)
+    assert "PLANTED-OLD" not in str(public) and "Could not be tried: swap 10%." in str(public.sections)

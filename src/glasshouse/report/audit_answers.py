@@ -209,7 +209,7 @@ def noise(levels: Sequence[tuple[str, float, float, float, float]], name: str, p
     return Section("noise", "What one noisy count would give away", lead, (block,))
 
 
-def protections(summary: pl.DataFrame, about: About, refused: Sequence[str], published: str) -> Section:
+def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str], published: str) -> Section:
     """The front of risk and error as an explorer; what could not be tried, and what 'nothing' publishes, is said."""
     risks = {key: value for key, value in RISKS.items() if key in set(summary["measure"])}
     costs = [name for name in summary["measure"].unique(maintain_order=True) if name.startswith(COST)]
@@ -257,7 +257,13 @@ def protections(summary: pl.DataFrame, about: About, refused: Sequence[str], pub
             + ", with {} of them found (guessing {}).",
             (about.found(best["risk"]), None if best["baseline"] is None else about.found(best["baseline"])),
         )
-    left = (Words(("Could not be tried:",), tuple(refused)),) if refused else ()
+    left: tuple[Block, ...] = ()
+    if refused:  # why is for the office alone: a complaint about a file may quote it
+        why = Table(
+            "protections-refused", "Why they could not be tried", (Column("setting"), Column("reason")),
+            tuple(refused.items()), "compared/manifest.json: refused", keys=2, records=True,
+        )  # fmt: skip
+        left = (Words((f"Could not be tried: {'; '.join(refused)}.",)), why)
     return Section("protections", "What would protect people, and what it costs", lead, (explorer, *left))
 
 

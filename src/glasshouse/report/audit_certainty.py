@@ -117,7 +117,7 @@ def where(found: Certainty, shapes: tuple[str, Mapping[str, Shape]] | None) -> S
     if shapes is not None:
         blocks.append(_map(found, areas, *shapes))
     most = min(len(areas.rows), 15)
-    says = f"The {most} {plural(found.unit)} with the largest share of certain records."
+    says = f"{plural(found.unit).capitalize()} by their share of certain records, the largest first (at most 15)."
     blocks.append(
         Chart("areas-ranked", f"{plural(found.unit).capitalize()}, ranked", says, areas, (Series(2, "certain", "bar"),),
               "share of records that are certain", most=most)
@@ -291,9 +291,14 @@ def size(found: Certainty) -> Section:
         (Series(3, "these tables", "dot"), *([Series(5, theirs, "ring")] if census else [])),
         "share with one solution", up=True, most=len(rows) - 1,
     )  # fmt: skip
+    more = (
+        f", more than live in those {plural(found.place)}, since records can be certain where a {found.place} as a "
+        "whole is not"
+        if found.head["share_certain"] > found.head["zero_solvar_population_share"]
+        else ""
+    )
     lead = Said(
-        f"{{}} of {plural(found.place)} have one solution; {{}} of all records are certain, more than live in those "
-        f"{plural(found.place)}, since records can be certain where a {found.place} as a whole is not.",
+        f"{{}} of {plural(found.place)} have one solution; {{}} of all records are certain{more}.",
         (found.one_solution, found.share),
     )
     undecided = int(found.head["undecided"])

@@ -40,6 +40,11 @@ class Files:
     named: bool = True  # the records say who is who (person_id)
 
     @property
+    def strongest(self) -> str:
+        """The list of the attacker who knows most: its figures stand on the first screen, protections must stop it."""
+        return PERFECT if PERFECT in self.lists else list(self.lists)[-1]
+
+    @property
     def given(self) -> dict[str, Path]:
         """The files that the result depends on, by their role."""
         roles = {

@@ -22,7 +22,7 @@ from glasshouse.report.audit_certainty import Certainty
 from glasshouse.report.audit_words import definitions, label, methods, terms_of
 from glasshouse.report.description import Cell, Measure, Report, Said, Section, Sentence, Shape, Share, Tone, Verdict
 from glasshouse.run.audit_config import Config
-from glasshouse.run.audit_files import PERFECT, Files
+from glasshouse.run.audit_files import Files
 from glasshouse.run.auditing import Step
 from glasshouse.scenario import Scenario, load
 
@@ -87,13 +87,11 @@ class _Found:
         check, solvar = self.told("check.json"), self.told("solvar", "manifest.json")["counts"]
         return len(check["findings"]), len(solvar.get("refused", {}))
 
-    def refused(self) -> list[str]:
-        """Settings that could not be tried, and why: each once, whatever the seed."""
+    def refused(self) -> dict[str, str]:
+        """Settings that could not be tried, and why: each once, whatever the seed. A reason may quote the records."""
         told = self.told("compared", "manifest.json")["counts"].get("refused", {})
         found = {name.rpartition(", seed")[0]: why["reason"] for name, why in told.items()}
-        return [
-            f"{name}: {why.removeprefix(f'setting {name}, ').partition(': ')[2] or why}" for name, why in found.items()
-        ]
+        return {name.strip("'"): why.partition(": ")[2] or why for name, why in found.items()}
 
     def shapes(self, certainty: Certainty) -> tuple[str, Mapping[str, Shape]] | None:
         """Where areas lie: as given, or the middle of a unit's places where there are too many of those."""
@@ -173,14 +171,6 @@ class _Found:
         section = audit_answers.noise(levels, Path(name).name, wanted.prior, rate_of(1.0, rules))
         return section, max(one[3] for one in levels)
 
-    @property
-    def lists(self) -> list[str]:
-        return list(self.files.lists)
-
-    def attacker(self) -> str:
-        """Whose precision stands on the first screen: who knows most."""
-        return PERFECT if PERFECT in self.lists else self.lists[-1]
-
 
 def find(config: Config, files: Files, steps: Sequence[Step], certificate: Sequence[tuple[str, str]]) -> Findings:
     """Everything that was found, as a description and as numbers."""
@@ -233,7 +223,8 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
             summary["protections"] = _protections(found)
         else:
             compared = None
-            found.left_out.append(("compare", "which protection stops it, at what price?", "; ".join(refused)))
+            reason = "no setting could be tried; compared/manifest.json says why"
+            found.left_out.append(("compare", "which protection stops it, at what price?", reason))
     shapes = found.shapes(certainty)
     if files.geometry is not None and shapes is None:
         found.left_out.append(("map", "where?", f"no code of {files.geometry.name} is one of the tables'"))
@@ -325,7 +316,7 @@ def _people(found: _Found, summary: dict[str, Any], cells: dict[str, Cell]) -> t
     rates = found.frame("risk", "rates.parquet")
     known = {"CEF", "HDF", "MDG", "PRG"}
     data = next(name for name in rates["data"].unique(maintain_order=True) if name not in known)
-    attacker = found.attacker()
+    attacker = found.files.strongest
     names = NAMES | {data: "rebuilt records"}
     path = found.folder / "risk" / "leave-one-out.parquet"
     left_out = pl.read_parquet(path) if path.is_file() else None
@@ -353,7 +344,9 @@ def _about_whom(found: _Found, certainty: Certainty, rates: pl.DataFrame | None,
     """How many people the measures of the comparison are about; it has the same truth and list."""
     if rates is None:
         return About(certainty.persons, 0, 0)
-    some = rates.filter((pl.col("data") == data) & (pl.col("attacker") == found.attacker()) & (pl.col("band") == "all"))
+    some = rates.filter(
+        (pl.col("data") == data) & (pl.col("attacker") == found.files.strongest) & (pl.col("band") == "all")
+    )
     sizes = dict(some.select("group", "population").iter_rows())
     return About(certainty.persons, int(sizes.get("all", 0)), int(sizes.get(audit_people.EXPOSED, 0)))
 

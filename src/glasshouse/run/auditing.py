@@ -361,10 +361,9 @@ def _noise(ask: Caller, config: Config, files: Files) -> Said:
 def _compare(ask: Caller, config: Config, files: Files) -> Said:
     wanted = config.protections
     assert wanted is not None
-    first = next(iter(files.lists.items())) if "perfect" not in files.lists else ("perfect", files.lists["perfect"])
     return ask(
         "compare", "compare", "--scenario", config.scenario, "--truth", _there(files.records),
-        "--attacker", f"{first[0]}={first[1]}",
+        "--attacker", f"{files.strongest}={files.lists[files.strongest]}",
         *(["--blocks", str(files.coordinates)] if files.coordinates else []), "--plan", wanted.plan,
         *(text for name in wanted.settings for text in ("--setting", name)), "--seeds", str(wanted.seeds),
         *(["--workers", str(ask.workers)] if ask.workers else []), "--out", files.folder / "compared",
