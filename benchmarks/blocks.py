@@ -21,9 +21,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.records import Records
-from glasshouse.scenario import load
-from glasshouse.schema import Schema
+from glasshouse.model.records import Records
+from glasshouse.model.schema import Schema
+from glasshouse.scenarios.load import load
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

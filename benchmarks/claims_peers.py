@@ -14,10 +14,10 @@ import highspy
 import numpy as np
 
 from benchmarks.peers import Flags, Floats, Ints, Model, highs
-from glasshouse.attack.verify import Claimable, Place
+from glasshouse.attack.claims.verify import Claimable, Place
+from glasshouse.model.release import Counts
+from glasshouse.model.schema import Predicate
 from glasshouse.program.reduce import Programs
-from glasshouse.release import Counts
-from glasshouse.schema import Predicate
 
 CLOCK = time.process_time
 CAP = 180.0  # seconds a claim, as in the paper

@@ -30,16 +30,16 @@ import polars as pl
 from benchmarks.claims_peers import CAP, CLOCK, OneHot, PerClaim
 from benchmarks.core import rows_of
 from benchmarks.peers import Ints
-from glasshouse.attack.verify import Claimable, Verified, places_of, verify
+from glasshouse.attack.claims.verify import Claimable, Verified, places_of, verify
+from glasshouse.model.records import Records
+from glasshouse.model.release import Counts
+from glasshouse.model.tabulate import tabulate
 from glasshouse.population.county import County
 from glasshouse.population.homes import COLUMNS
 from glasshouse.population.people import HOUSEHOLD, QUARTERS
 from glasshouse.population.preset import load_preset
-from glasshouse.records import Records
-from glasshouse.release import Counts
 from glasshouse.report.charts import Axis, Lines, write
-from glasshouse.scenario import Scenario, load
-from glasshouse.tabulate import tabulate
+from glasshouse.scenarios.load import Scenario, load
 
 RESULTS = Path(__file__).parent / "results"
 LEAST = 6  # columns of a claim

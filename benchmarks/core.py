@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 
 from benchmarks import blocks, peers
 from glasshouse.files.tables import open_tables
+from glasshouse.model.records import Records
+from glasshouse.model.release import Counts
+from glasshouse.model.tabulate import tabulate
 from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import Rung
 from glasshouse.program.questions import Farthest, farthest, one, start_of
 from glasshouse.program.refine import prepare, refine
-from glasshouse.records import Records
-from glasshouse.release import Counts
-from glasshouse.scenario import Scenario, load
-from glasshouse.tabulate import tabulate
+from glasshouse.scenarios.load import Scenario, load
 
 GUERNSEY = Path(__file__).resolve().parents[2] / "shared" / "data" / "guernsey" / "tables.csv.gz"
 SYNTHETIC, SEED, CAP = 600, 1, 60.0

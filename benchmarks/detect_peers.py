@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.peers import INFINITY, Ints, Model, highs
-from glasshouse.attack.detect import Answer
-from glasshouse.attack.kinds import Block
-from glasshouse.occupancy import Statement
-from glasshouse.records import UNLIMITED
+from glasshouse.attack.occupancy.detect import Answer
+from glasshouse.attack.occupancy.kinds import Block
+from glasshouse.model.records import UNLIMITED
+from glasshouse.scenarios.occupancy import Statement
 
 CLOCK = time.process_time
 TOP = 7  # persons: so many and more are one size of H13

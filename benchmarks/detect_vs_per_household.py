@@ -24,20 +24,20 @@ from numpy.typing import NDArray
 from benchmarks.claims_vs_per_claim import machine
 from benchmarks.detect_peers import CLOCK, Decided, PerHousehold
 from benchmarks.peers import Flags, Floats, Ints
-from glasshouse.attack.bundles import Bundles, bundle
-from glasshouse.attack.detect import CLIMB, Answer, Found, detect
-from glasshouse.attack.kinds import Block, in_faces, some_kinds
-from glasshouse.attack.likely import Likely, Sample, likely
-from glasshouse.attack.statements import LeftOut, Property, block_of
+from glasshouse.attack.occupancy.bundles import Bundles, bundle
+from glasshouse.attack.occupancy.detect import CLIMB, Answer, Found, detect
+from glasshouse.attack.occupancy.kinds import Block, in_faces, some_kinds
+from glasshouse.attack.occupancy.likely import Likely, Sample, likely
+from glasshouse.attack.occupancy.statements import LeftOut, Property, block_of
+from glasshouse.model.records import Codes, Interval, Records
+from glasshouse.model.tabulate import tabulate
 from glasshouse.population import subsidy
 from glasshouse.population.county import SUBSIDY, County
 from glasshouse.population.people import HOUSEHOLD, QUARTERS
 from glasshouse.population.preset import load_preset
 from glasshouse.program.integer import Proof
 from glasshouse.program.whole import cheapest
-from glasshouse.records import Codes, Interval, Records
-from glasshouse.scenario import Scenario, load
-from glasshouse.tabulate import tabulate
+from glasshouse.scenarios.load import Scenario, load
 
 PRESET, PERSONS, SEED = "national", 400_000, 1
 SHARE = 0.25  # of households in subsidised properties: far more than there are, so that there are enough blocks

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from glasshouse.protect.relocate import Front, Matrix, Rules, capacities, front, verify
-from glasshouse.protect.relocation_lp import full_program
+from glasshouse.protection.relocation.front import Front, Matrix, Rules, capacities, front, verify
+from glasshouse.protection.relocation.linear import full_program
 from glasshouse.report.charts import write
 from glasshouse.report.frontier import time_picture
 

@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 
 from benchmarks import blocks, core
+from glasshouse.model.tabulate import tabulate
 from glasshouse.program.histogram import compile_tables, places_alone
 from glasshouse.program.ladder import Rung
 from glasshouse.program.questions import farthest, one, start_of
 from glasshouse.report.charts import Axis, Lines, write
-from glasshouse.tabulate import tabulate
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)

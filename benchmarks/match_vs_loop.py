@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from glasshouse.attack.reidentify import Links, People, agreement, compile_once, putative
+from glasshouse.attack.people.reidentify import Links, People, agreement, compile_once, putative
+from glasshouse.cli.main import main
+from glasshouse.commands.work.linking import Files, attacked
+from glasshouse.commands.work.reidentify import ATTACKER, PUBLISHED, TRUTH, Around, Reidentification, Together, named
 from glasshouse.report.charts import Axis, Lines, write
-from glasshouse.run.cli import main
-from glasshouse.run.linking import Files, attacked
-from glasshouse.run.reidentifying import ATTACKER, PUBLISHED, TRUTH, Around, Reidentification, Together, named
-from glasshouse.scenario import load
+from glasshouse.scenarios.load import load
 
 RESULTS = Path(__file__).parent / "results"
 PERSONS = 200_000

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from glasshouse.scenario import Scenario
-from glasshouse.tabulate import compile_tables
+from glasshouse.model.tabulate import compile_tables
+from glasshouse.scenarios.load import Scenario
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -14,12 +14,12 @@ from typing import Any
 
 import polars as pl
 
-from glasshouse.run.audit_config import Config, config_path, read_config
-from glasshouse.run.audit_files import files_of
-from glasshouse.run.audit_findings import find
-from glasshouse.run.audit_writing import write_report
-from glasshouse.run.auditing import steps_of
-from glasshouse.run.calling import call
+from glasshouse.cli.calling import call
+from glasshouse.commands.auditing.config import Config, config_path, read_config
+from glasshouse.commands.auditing.files import files_of
+from glasshouse.commands.auditing.findings import find
+from glasshouse.commands.auditing.steps import steps_of
+from glasshouse.commands.auditing.writing import write_report
 
 TRACTS = (4, 100, 1000)
 COPIED = ("solvar/places.parquet", "solvar/areas.parquet", "solvar/groups.parquet", "rebuilt/records.parquet",

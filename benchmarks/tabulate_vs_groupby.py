@@ -16,16 +16,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from glasshouse.release import Table
-from glasshouse.run.tabulating import areas_of, runs_of
-from glasshouse.scenario import Scenario, load
-from glasshouse.tabulate import compile_tables
+from glasshouse.commands.work.tabulate import areas_of, runs_of
+from glasshouse.model.release import Table
+from glasshouse.model.tabulate import compile_tables
+from glasshouse.scenarios.load import Scenario, load
 
 PERSONS = 1_000_000
 # the peak of a child's own memory; what getrusage tells includes the parent's pages at the fork
 _WITH_PEAK = """
 import re, sys
-from glasshouse.run.cli import main
+from glasshouse.cli.main import main
 code = main(sys.argv[1:])
 print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 sys.exit(code)

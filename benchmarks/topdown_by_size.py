@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from glasshouse.cli.main import main
+from glasshouse.commands.work.topdown import Settings, topdown_file
 from glasshouse.mechanism.account import allocation
-from glasshouse.run.cli import main
-from glasshouse.run.hierarchical import Settings, topdown_file
-from glasshouse.scenario import load
+from glasshouse.scenarios.load import load
 
 SIZES = (10_000, 40_000, 160_000)
 WITH_AGE = 40_000

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import polars as pl
 
+from glasshouse.assess.usefulness import usefulness
+from glasshouse.cli.main import main
 from glasshouse.report.charts import write
 from glasshouse.report.comparison import RiskUtility
-from glasshouse.run.cli import main
-from glasshouse.run.usefulness import usefulness
-from glasshouse.scenario import load
+from glasshouse.scenarios.load import load
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "compare.md"

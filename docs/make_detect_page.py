@@ -23,8 +23,8 @@ import numpy as np
 import polars as pl
 
 from glasshouse.assess.occupancy import LIKELY, SAMPLING, UNIQUES
+from glasshouse.cli.main import main
 from glasshouse.report.charts import Axis, Lines, write
-from glasshouse.run.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "detect.md"

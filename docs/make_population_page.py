@@ -15,10 +15,10 @@ import polars as pl
 
 from glasshouse.assess import likeness
 from glasshouse.assess.variability import by_size, published
+from glasshouse.cli.main import main
 from glasshouse.report.charts import Axis, Lines, write
 from glasshouse.report.variability import picture
-from glasshouse.run.cli import main
-from glasshouse.scenario import load
+from glasshouse.scenarios.load import load
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "population.md"

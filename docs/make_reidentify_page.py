@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from glasshouse.assess.paper_tables import printed
-from glasshouse.run.cli import main
+from glasshouse.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reidentify.md"

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from glasshouse.assess.paper_claims import beside_paper, published
-from glasshouse.run.cli import main
+from glasshouse.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "verify.md"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from glasshouse.scenario import Scenario, load
+from glasshouse.scenarios.load import Scenario, load
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.records import UNLIMITED, Records
-from glasshouse.release import Counts, Table, build_table
-from glasshouse.schema import EVERYONE, Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
-from glasshouse.tabulate import tabulate
-from glasshouse.wording import Clause, Noun, Wording
+from glasshouse.model.records import UNLIMITED, Records
+from glasshouse.model.release import Counts, Table, build_table
+from glasshouse.model.schema import EVERYONE, Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
+from glasshouse.model.tabulate import tabulate
+from glasshouse.model.wording import Clause, Noun, Wording
 
 Ints = NDArray[np.int64]
 Limits = tuple[tuple[int, ...], int, int]  # these variables (some more than once) add up to between two numbers

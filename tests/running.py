@@ -12,7 +12,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from io import StringIO
 from typing import Any, NamedTuple
 
-from glasshouse.run.cli import main
+from glasshouse.cli.main import main
 
 
 class Ended(NamedTuple):

@@ -19,6 +19,10 @@ from benchmarks.blocks import synthetic
 from glasshouse.attack.published import NothingFits, Published, Unit, recounted
 from glasshouse.attack.reconstruct import reconstruct
 from glasshouse.attack.vary import Varied, vary
+from glasshouse.model.records import Records
+from glasshouse.model.release import Counts, Table, build_table
+from glasshouse.model.schema import EVERYONE, Group, Impossible, Recode, Schema
+from glasshouse.model.tabulate import tabulate
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
 from glasshouse.program.histogram import Problem, places_alone
@@ -26,11 +30,7 @@ from glasshouse.program.integer import Limit, Proof, Unbounded
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.least import least
 from glasshouse.program.questions import one
-from glasshouse.records import Records
-from glasshouse.release import Counts, Table, build_table
-from glasshouse.scenario import Scenario
-from glasshouse.schema import EVERYONE, Group, Impossible, Recode, Schema
-from glasshouse.tabulate import tabulate
+from glasshouse.scenarios.load import Scenario
 from tests.oracles import (
     Ints,
     TooMany,

@@ -26,16 +26,20 @@ import numpy as np
 import polars as pl
 import pytest
 
+from glasshouse.cli.calling import call
+from glasshouse.commands.auditing import steps as auditing
+from glasshouse.commands.auditing import writing as audit_writing
+from glasshouse.commands.auditing.config import Config, Thresholds, read_config
+from glasshouse.commands.auditing.files import files_of
+from glasshouse.commands.auditing.findings import Findings, find
+from glasshouse.commands.auditing.steps import Caller, _reading, steps_of
+from glasshouse.commands.work import compare as comparing
+from glasshouse.commands.work import vary as varying
+from glasshouse.engine import manifest
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.report.description import Share, text
 from glasshouse.report.publish import publish
-from glasshouse.run import audit_writing, auditing, comparing, manifest, varying
-from glasshouse.run.audit_config import Config, Thresholds, read_config
-from glasshouse.run.audit_files import files_of
-from glasshouse.run.audit_findings import Findings, find
-from glasshouse.run.auditing import Caller, _reading, steps_of
-from glasshouse.run.calling import call
-from glasshouse.scenario import load
+from glasshouse.scenarios.load import load
 from tests.running import Ended, good, started, tool
 from tests.test_report_page import Reader
 
@@ -96,7 +100,7 @@ def _one_hash() -> Iterator[None]:
 
 def few_tables(folder: Path) -> Path:
     """The scenario of the 2010 Census with some of its tables, as an office might write its own."""
-    built_in = Path(str(manifest.resources.files("glasshouse"))) / "scenarios" / "sf1-person"
+    built_in = Path(str(manifest.resources.files("glasshouse"))) / "scenarios" / "data" / "sf1-person"
     head, tables = (built_in / "scenario.toml").read_text(encoding="utf-8").split("[table]\n")
     kept = [line for line in tables.splitlines() if line.split(" = ")[0] in ("P1", "P8", "P12", "PCT12")]
     few = "\n".join(kept).replace('"ABCDEFGHI"', '"H"').replace(', iterations = "ABCDEFGHIJKLMNO"', "")
@@ -708,10 +712,10 @@ def test_an_interrupt_of_a_called_command_passes_through(monkeypatch: pytest.Mon
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glasshouse.scenario.known_scenarios", stop)
+    monkeypatch.setattr("glasshouse.scenarios.load.known_scenarios", stop)
     with pytest.raises(KeyboardInterrupt):
         call(["scenarios"], "step x")
-    monkeypatch.setattr("glasshouse.scenario.known_scenarios", lambda: 1 / 0)
+    monkeypatch.setattr("glasshouse.scenarios.load.known_scenarios", lambda: 1 / 0)
     with pytest.raises(GlasshouseBug, match="step x: glasshouse scenarios ended with 3"):
         call(["scenarios"], "step x")
 

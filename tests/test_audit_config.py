@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from glasshouse.run.audit_config import Config, Input, config_path, read_config
-from glasshouse.run.audit_files import files_of
-from glasshouse.run.auditing import DISPENSABLE, steps_of
+from glasshouse.commands.auditing.config import Config, Input, config_path, read_config
+from glasshouse.commands.auditing.files import files_of
+from glasshouse.commands.auditing.steps import DISPENSABLE, steps_of
 from tests.running import Ended, good, tool
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -141,7 +141,7 @@ def test_a_name_of_a_later_step_is_looked_up_before_the_first(
     def never(*arguments: object, **options: object) -> dict[str, Any]:
         raise AssertionError("a step was begun")
 
-    monkeypatch.setattr("glasshouse.run.auditing.call", never)
+    monkeypatch.setattr("glasshouse.commands.auditing.steps.call", never)
     config, pattern = LATE[name]
     refused(audit(tmp_path, config), tmp_path, pattern)
 
@@ -306,7 +306,7 @@ def test_texts_of_the_file_are_never_options(tmp_path: Path, monkeypatch: pytest
         asked.append([str(one) for one in arguments])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glasshouse.run.auditing.call", note)
+    monkeypatch.setattr("glasshouse.commands.auditing.steps.call", note)
     audit(tmp_path, HEAD.replace("\n", '\ntitle = "--help $(touch x) `touch y`"\n') + "[synthetic]\n")
     assert asked and not any("touch" in one for words in asked for one in words)
     assert {path.name for path in tmp_path.iterdir()} <= {"mine.toml", "out"}

@@ -18,12 +18,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from glasshouse.commands.auditing.config import read_config
+from glasshouse.commands.auditing.writing import write_report
 from glasshouse.report import audit_answers
 from glasshouse.report.audit_answers import About
 from glasshouse.report.publish import publish
-from glasshouse.run.audit_config import read_config
-from glasshouse.run.audit_writing import write_report
-from glasshouse.scenario import load
+from glasshouse.scenarios.load import load
 from tests.running import good
 from tests.test_audit import audit, few_tables, found_in, once
 from tests.test_audit import tiny as tiny  # the audit with every part
@@ -193,7 +193,7 @@ def test_every_number_about_few_is_hidden(
     request: pytest.FixtureRequest, tmp_path: Path, name: str, t: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder: Path = request.getfixturevalue(name)
-    monkeypatch.setattr("glasshouse.run.audit_writing.png", lambda _: b"")  # it takes longer than all the rest
+    monkeypatch.setattr("glasshouse.commands.auditing.writing.png", lambda _: b"")  # it takes longer than all the rest
     found = found_in(read_config(folder / f"{name}.toml"), folder / "out")
     written = write_report(found, tmp_path, t, public=True)
     assert "report.html" not in written and not (tmp_path / "report.html").exists()
@@ -249,7 +249,7 @@ def test_public_counts_of_a_page_are_those_of_its_tables(planted: Path) -> None:
 
 
 def test_figures_of_a_public_run_are_public(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glasshouse.run.audit_writing.png", lambda _: b"")
+    monkeypatch.setattr("glasshouse.commands.auditing.writing.png", lambda _: b"")
     found = found_in(read_config(planted / "planted.toml"), planted / "out")
     write_report(found, tmp_path, 10, public=True)
     pictures = list((tmp_path / "figures").glob("*.svg"))
@@ -259,7 +259,7 @@ def test_figures_of_a_public_run_are_public(planted: Path, tmp_path: Path, monke
 
 
 def test_figures_of_an_internal_run_do_not_stay(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glasshouse.run.audit_writing.png", lambda _: b"")
+    monkeypatch.setattr("glasshouse.commands.auditing.writing.png", lambda _: b"")
     config = read_config(tiny / "tiny.toml")
     found = found_in(config, tiny / "out")
     write_report(found, tmp_path, 10, public=False)

@@ -17,9 +17,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from glasshouse import scenario as scenario_module
-from glasshouse.run import tabulating
-from glasshouse.run.cli import main
+from glasshouse.cli.main import main
+from glasshouse.commands.work import tabulate as tabulating
+from glasshouse.scenarios import load as scenario_module
 
 from .conftest import TOY
 

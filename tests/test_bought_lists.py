@@ -11,8 +11,8 @@ import pytest
 from glasshouse.assess.rates import wilson
 from glasshouse.errors import InputError
 from glasshouse.population.attackers import quality
-from glasshouse.run.bought_lists import buy_list
-from glasshouse.scenario import load
+from glasshouse.population.bought_lists import buy_list
+from glasshouse.scenarios.load import load
 
 SCENARIO = load("sf1-person")
 

@@ -7,8 +7,8 @@ import pytest
 from benchmarks.claims_peers import Model, OneHot, PerClaim, fits
 from benchmarks.claims_vs_per_claim import claimable, counts_of, ours
 
-from glasshouse.attack.verify import Verified
-from glasshouse.release import Counts
+from glasshouse.attack.claims.verify import Verified
+from glasshouse.model.release import Counts
 
 pytestmark = pytest.mark.slow  # benchmarks' peers: half a minute to set up
 

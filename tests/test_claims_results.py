@@ -34,12 +34,12 @@ from glasshouse.assess.claims import (
 )
 from glasshouse.assess.paper_claims import beside_paper, marginal_sets, published
 from glasshouse.assess.rates import Rate
+from glasshouse.commands.words.verify import lines_for_people, told
 from glasshouse.errors import InputError
 from glasshouse.report.charts import write as draw
 from glasshouse.report.claims import columns_picture, picture, write
 from glasshouse.report.claims_tables import LEAST, tables
-from glasshouse.run.verify_words import lines_for_people, told
-from glasshouse.scenario import load
+from glasshouse.scenarios.load import load
 
 Row = dict[str, Any]
 

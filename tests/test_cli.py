@@ -19,9 +19,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from glasshouse import scenario as scenario_module
-from glasshouse.run import cli, manifest, tabulating
-from glasshouse.run.cli import main
+from glasshouse.cli import main as cli
+from glasshouse.cli.main import main
+from glasshouse.commands.work import tabulate as tabulating
+from glasshouse.engine import manifest
+from glasshouse.scenarios import load as scenario_module
 from tests.running import Ended
 
 SF1 = ("--scenario", "sf1-person")
@@ -116,7 +118,7 @@ def test_every_command_is_tried_here() -> None:
 
 def test_help_waits_for_no_heavy_import() -> None:
     script = (
-        "import sys\nfrom glasshouse.run.cli import main\nassert main(['--help']) == 0\n"
+        "import sys\nfrom glasshouse.cli.main import main\nassert main(['--help']) == 0\n"
         "print(sorted({'polars', 'numba', 'scipy', 'numpy', 'pyarrow', 'rich.progress'} & set(sys.modules)))"
     )
     ended = python("-c", script)

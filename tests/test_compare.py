@@ -21,9 +21,9 @@ from scipy.special import expit
 
 from glasshouse.assess.comparison import COST, MEASURES, RISK, front, summarised
 from glasshouse.assess.rates import wilson
+from glasshouse.commands.compare_plan import RECORDS, TABLES, Setting, known_plans, read_plan
 from glasshouse.errors import InputError
 from glasshouse.report.comparison import NAMES, RiskUtility
-from glasshouse.run.compare_plan import RECORDS, TABLES, Setting, known_plans, read_plan
 from tests.running import Ended, good, started, tool
 
 DATA = ("measures.parquet", "summary.parquet", "front.parquet", "uses.parquet", "risk-utility.svg")
@@ -293,9 +293,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("cef", "attacker-perfect", "commercial", "blocks"):
         frame = pl.read_parquet(made / "whole" / f"{name}.parquet")
         frame.filter(pl.col("block").is_in(some["block"].to_list())).write_parquet(made / "county" / f"{name}.parquet")
-    from glasshouse.run.compare_plan import resources
+    from glasshouse.commands.compare_plan import resources
 
-    source = Path(str(resources.files("glasshouse") / "scenarios" / "sf1-person"))
+    source = Path(str(resources.files("glasshouse") / "scenarios" / "data" / "sf1-person"))
     before, tables = (source / "scenario.toml").read_text(encoding="utf-8").split("[table]\n")
     few = [line for line in tables.splitlines() if line.startswith(("P1 ", "P8 ", "P12 ", "PCT12 "))]
     assert len(few) == 4

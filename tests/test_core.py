@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from glasshouse.errors import InputError
 from glasshouse.files.records import level_matrix, open_records
 from glasshouse.files.tables import open_tables
+from glasshouse.model.records import Records
+from glasshouse.model.release import Counts, Release
+from glasshouse.model.schema import EVERYONE
+from glasshouse.model.tabulate import tabulate
 from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Rung
 from glasshouse.program.questions import Start, farthest, one, start_of
 from glasshouse.program.refine import prepare, refine
-from glasshouse.records import Records
-from glasshouse.release import Counts, Release
-from glasshouse.scenario import Scenario
-from glasshouse.schema import EVERYONE
-from glasshouse.tabulate import tabulate
+from glasshouse.scenarios.load import Scenario
 
 
 @pytest.fixture(scope="module")

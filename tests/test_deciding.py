@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.commands.work.check import Checked, check_file
 from glasshouse.files.tables import open_tables
-from glasshouse.run.checking import Checked, check_file
-from glasshouse.scenario import Scenario, load
+from glasshouse.scenarios.load import Scenario, load
 
 PAIRS = """
 title = "Pairs"

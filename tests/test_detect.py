@@ -24,12 +24,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glasshouse.attack.bundles import Bundles, bundle
-from glasshouse.attack.closest import closest
-from glasshouse.attack.detect import Answer, detect, explain
-from glasshouse.attack.kinds import Block, Kinds, every_kind, groups_present, in_faces, some_kinds
-from glasshouse.attack.likely import Sample, likely
-from glasshouse.attack.statements import (
+from glasshouse.attack.occupancy.bundles import Bundles, bundle
+from glasshouse.attack.occupancy.detect import Answer, detect, explain
+from glasshouse.attack.occupancy.kinds import Block, Kinds, every_kind, groups_present, in_faces, some_kinds
+from glasshouse.attack.occupancy.likely import Sample, likely
+from glasshouse.attack.occupancy.noisy import closest
+from glasshouse.attack.occupancy.statements import (
     MORE_HOUSEHOLDS,
     MORE_PEOPLE,
     NO_HOUSEHOLDS,
@@ -39,13 +39,13 @@ from glasshouse.attack.statements import (
     block_of,
     largest,
 )
-from glasshouse.attack.unlike import unlike
+from glasshouse.attack.occupancy.unlike import unlike
 from glasshouse.errors import InputError
-from glasshouse.occupancy import Occupancy
+from glasshouse.model.records import UNLIMITED, Codes, Interval
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder, engage
-from glasshouse.records import UNLIMITED, Codes, Interval
-from glasshouse.scenario import Scenario, load
+from glasshouse.scenarios.load import Scenario, load
+from glasshouse.scenarios.occupancy import Occupancy
 
 SEEDS = st.integers(0, 2**32 - 1)
 RACES = range(1, 8)  # White, Black, AIAN, Asian, NHPI, Other, several; 1 and 2 are not Hispanic and Hispanic
@@ -123,8 +123,12 @@ REAL, TINY = World(), World(4, 4, (1, 3))
 
 @cache
 def _scenario(world: World) -> Scenario:
-    text = (resources.files("glasshouse") / "scenarios" / "subsidised-housing" / "scenario.toml").read_text("utf-8")
-    catalogue = (resources.files("glasshouse") / "scenarios" / "subsidised-housing" / "catalogue.csv").read_bytes()
+    text = (resources.files("glasshouse") / "scenarios" / "data" / "subsidised-housing" / "scenario.toml").read_text(
+        "utf-8"
+    )
+    catalogue = (
+        resources.files("glasshouse") / "scenarios" / "data" / "subsidised-housing" / "catalogue.csv"
+    ).read_bytes()
     for old, new in _changes(world):
         assert text.count(old) == 1, old
         text = text.replace(old, new)

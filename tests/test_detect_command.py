@@ -16,8 +16,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from glasshouse.run import manifest
-from glasshouse.run.ledger import Ledger
+from glasshouse.engine import manifest
+from glasshouse.engine.ledger import Ledger
 from tests.running import Ended, good, tool
 
 PLACES = {

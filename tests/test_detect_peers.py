@@ -10,12 +10,12 @@ import pytest
 from benchmarks.detect_peers import PerHousehold
 from benchmarks.detect_vs_per_household import compiled, scenario
 
-from glasshouse.attack.detect import Answer, detect
-from glasshouse.attack.kinds import Block
-from glasshouse.attack.statements import Property, block_of
-from glasshouse.occupancy import Statement
-from glasshouse.records import UNLIMITED, Interval, Records
-from glasshouse.tabulate import tabulate
+from glasshouse.attack.occupancy.detect import Answer, detect
+from glasshouse.attack.occupancy.kinds import Block
+from glasshouse.attack.occupancy.statements import Property, block_of
+from glasshouse.model.records import UNLIMITED, Interval, Records
+from glasshouse.model.tabulate import tabulate
+from glasshouse.scenarios.occupancy import Statement
 
 CAP = 10.0
 Home = tuple[int, int, int, int, int]  # persons, children, origin, race, bedrooms (0: not subsidised)

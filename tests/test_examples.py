@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from glasshouse.run.cli import main
+from glasshouse.cli.main import main
 
 from .test_readme import ROOT, module
 

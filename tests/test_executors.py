@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
+from glasshouse.engine import dask as cluster
+from glasshouse.engine.manifest import code_hash
+from glasshouse.engine.workers import Crew, work_through
 from glasshouse.errors import GlasshouseBug, InputError
-from glasshouse.run import cluster
-from glasshouse.run.executors import Crew, work_through
-from glasshouse.run.manifest import code_hash
 from tests import running, work_items
 from tests.work_items import Job
 
@@ -223,8 +223,8 @@ class TestProcesses(MortalContract):
 
     SCRIPT = """
 from pathlib import Path
-from glasshouse.run.executors import Crew, work_through
-from glasshouse.run.manifest import code_hash
+from glasshouse.engine.workers import Crew, work_through
+from glasshouse.engine.manifest import code_hash
 from tests.work_items import Job, linger
 if __name__ == "__main__":
     try:

@@ -22,8 +22,8 @@ from glasshouse.files.output import private_file, row_writer
 from glasshouse.files.records import open_records
 from glasshouse.files.regroup import by_key, regroup
 from glasshouse.files.tables import TableFile, open_tables
-from glasshouse.release import UNLIMITED, Counts
-from glasshouse.scenario import Scenario, load, spell
+from glasshouse.model.release import UNLIMITED, Counts
+from glasshouse.scenarios.load import Scenario, load, spell
 
 from .conftest import TOY
 

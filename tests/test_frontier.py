@@ -36,8 +36,8 @@ from glasshouse.assess.frontier import (
 from glasshouse.errors import InputError
 from glasshouse.files.matrix import matrix_of, read_groups, read_matrix, record_frames
 from glasshouse.files.records import open_records
-from glasshouse.protect.relocate import Rules, Spread, capacities, front
-from glasshouse.protect.relocation import Matrix, Relocation, expected
+from glasshouse.protection.relocation.front import Rules, Spread, capacities, front
+from glasshouse.protection.relocation.rules import Matrix, Relocation, expected
 from glasshouse.report.charts import write
 from glasshouse.report.frontier import (
     baselines_picture,
@@ -48,7 +48,7 @@ from glasshouse.report.frontier import (
     risk_picture,
     time_picture,
 )
-from glasshouse.scenario import Scenario
+from glasshouse.scenarios.load import Scenario
 
 ATTRIBUTES = ("voting_age", "ethnicity", "race")
 NOBODY = Relocation(*(np.zeros(0, np.int64) for _ in range(3)), np.zeros(0))

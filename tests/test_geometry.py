@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from glasshouse.errors import InputError
 from glasshouse.files import geometry
 from glasshouse.files.geometry import Outline, Ring, Shapes, read_shapes, thinned
-from glasshouse.geography import Geography
+from glasshouse.model.geography import Geography
 
 US = Geography(
     {"state": 2, "county": 5, "tract": 11, "block": 15},

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from glasshouse.assess.certain_groups import GROUPS, MOST, grouped
 from glasshouse.attack.published import Published, Unit
 from glasshouse.attack.vary import Kinds, vary
-from glasshouse.run.grouping import GROUPS, MOST, grouped
-from glasshouse.scenario import Scenario
-from glasshouse.tabulate import tabulate
+from glasshouse.model.tabulate import tabulate
+from glasshouse.scenarios.load import Scenario
 from tests.oracles import Ints, kinds_of, records_of
 from tests.running import Ended, good, tool
 from tests.test_attack import ALONE, AROUND, Target, folded, starts, targets

@@ -13,17 +13,17 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from glasshouse.cli.main import app
 from glasshouse.errors import InputError
 from glasshouse.files.records import open_records, record_frame
-from glasshouse.identities import EQUAL, find_identities
+from glasshouse.model.identities import EQUAL, find_identities
+from glasshouse.model.records import Records
+from glasshouse.model.release import Release
+from glasshouse.model.schema import EVERYONE, Predicate
+from glasshouse.model.tabulate import tabulate
 from glasshouse.program.cells import partition
 from glasshouse.program.rows import compile_rows
-from glasshouse.records import Records
-from glasshouse.release import Release
-from glasshouse.run.cli import app
-from glasshouse.scenario import Scenario, load
-from glasshouse.schema import EVERYONE, Predicate
-from glasshouse.tabulate import tabulate
+from glasshouse.scenarios.load import Scenario, load
 
 from .conftest import TOY
 

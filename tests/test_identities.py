@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glasshouse.cli.main import main
+from glasshouse.commands.work.check import check_file
 from glasshouse.files.tables import open_tables
-from glasshouse.identities import Checker, Finding, find_identities, sum_up
-from glasshouse.records import UNLIMITED
-from glasshouse.release import Counts, Table
-from glasshouse.run.checking import check_file
-from glasshouse.run.cli import main
-from glasshouse.scenario import Scenario, load
-from glasshouse.tabulate import tabulate
+from glasshouse.model.identities import Checker, Finding, find_identities, sum_up
+from glasshouse.model.records import UNLIMITED
+from glasshouse.model.release import Counts, Table
+from glasshouse.model.tabulate import tabulate
+from glasshouse.scenarios.load import Scenario, load
 
 from .test_tabulate import draw
 

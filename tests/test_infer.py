@@ -22,13 +22,13 @@ from glasshouse.attack.infer.onelevel import decide, marginal, posterior_of_rele
 from glasshouse.attack.infer.planning import Limit, assess, largest_rho, plan
 from glasshouse.attack.infer.postprocess import post_processing
 from glasshouse.attack.infer.twolevel import TwoLevels, correct_decision, decision_map
+from glasshouse.cli.main import main
+from glasshouse.commands.words.infer_figures import FIGURES
 from glasshouse.errors import InputError
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import DiscreteGaussian
 from glasshouse.mechanism.sampler import simulate
-from glasshouse.run.cli import main
-from glasshouse.run.infer_figures import FIGURES
-from glasshouse.scenario import load
+from glasshouse.scenarios.load import load
 
 from .test_readme import ROOT, module
 

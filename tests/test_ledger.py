@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from glasshouse.engine.ledger import Entry, Ledger, peek
 from glasshouse.errors import GlasshouseBug, InputError
-from glasshouse.run.ledger import Entry, Ledger, peek
 
 ABOUT = {"command": "reconstruct", "parameters": {"seed": 1}, "started": "2026-01-01T00:00:00+00:00"}
 

@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from glasshouse.attack import near
-from glasshouse.attack.near import POWER, come_near
+from glasshouse.attack import reconstruct_noisy as near
 from glasshouse.attack.published import Published, Unit
+from glasshouse.attack.reconstruct_noisy import POWER, come_near
+from glasshouse.model.records import UNLIMITED
+from glasshouse.model.release import Counts
 from glasshouse.program.integer import Limit, Outcome, Proof
 from glasshouse.program.ladder import Answers, Ladder
 from glasshouse.program.nearest import Nearest, nearest
-from glasshouse.records import UNLIMITED
-from glasshouse.release import Counts
-from glasshouse.scenario import Scenario, load
+from glasshouse.scenarios.load import Scenario, load
 from tests.running import Ended, good, tool
 from tests.test_nearest import SORTS, Question, check, hardest, questions
 

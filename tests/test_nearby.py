@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
-from glasshouse.protect import nearby
-from glasshouse.protect.nearby import (
+from glasshouse.protection.swap import by_tiers as nearby
+from glasshouse.protection.swap.by_rates import Flags, Floats, Ints, swap_key
+from glasshouse.protection.swap.by_tiers import (
     PICKING,
     RACING,
     STANDING,
@@ -29,8 +30,7 @@ from glasshouse.protect.nearby import (
     swap_nearby,
     tiers,
 )
-from glasshouse.protect.quarters import redraw
-from glasshouse.protect.swap import Flags, Floats, Ints, swap_key
+from glasshouse.protection.swap.quarters import redraw
 
 SIZES = swap_key(np.array([1, 2, 2, 3]), np.array([1, 1, 2, 2]))
 seeds = st.integers(0, 2**32)

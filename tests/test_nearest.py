@@ -17,13 +17,13 @@ import pytest
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.model.records import UNLIMITED
+from glasshouse.model.release import Table, build_table
+from glasshouse.model.schema import Group, Impossible, Recode, Schema
 from glasshouse.program.histogram import Compiled, compile_tables
 from glasshouse.program.integer import Limit, Outcome, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.nearest import Nearest, nearest
-from glasshouse.records import UNLIMITED
-from glasshouse.release import Table, build_table
-from glasshouse.schema import Group, Impossible, Recode, Schema
 from tests.oracles import (
     Ints,
     attribute,

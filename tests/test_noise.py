@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from glasshouse.errors import InputError
 from glasshouse.mechanism.account import Allocation, allocation
 from glasshouse.mechanism.sampler import simulate
-from glasshouse.protect.afterwards import Afterwards, invariant, publish, scale_to
-from glasshouse.protect.noise import (
+from glasshouse.model.records import Count
+from glasshouse.model.release import Counts
+from glasshouse.protection.afterwards import Afterwards, invariant, publish, scale_to
+from glasshouse.protection.noise import (
     add_noise,
     cells_adding_up,
     lines_of_one_record,
@@ -24,9 +26,7 @@ from glasshouse.protect.noise import (
     plan_by,
     plan_evenly,
 )
-from glasshouse.records import Count
-from glasshouse.release import Counts
-from glasshouse.scenario import Scenario, load, strategy_query
+from glasshouse.scenarios.load import Scenario, load, strategy_query
 
 from .conftest import TOY
 

@@ -12,22 +12,22 @@ import numpy as np
 import polars as pl
 import pytest
 
+from glasshouse.commands.work.noise import noise_file
 from glasshouse.errors import InputError
 from glasshouse.files.records import level_matrix, open_records
-from glasshouse.identities import Checker
 from glasshouse.mechanism.account import allocation
+from glasshouse.model.identities import Checker
+from glasshouse.model.records import Count, Records
+from glasshouse.model.release import Counts, Release, counted
+from glasshouse.model.schema import Attribute, Impossible, Schema
+from glasshouse.model.tabulate import tabulate
 from glasshouse.program.histogram import Problem, compile_tables, places_alone
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.listing import every
 from glasshouse.program.questions import Start, farthest
-from glasshouse.protect.afterwards import Afterwards, invariant, publish
-from glasshouse.protect.noise import Plan, add_noise, lines_of_one_record, noise_of, plan_by, plan_evenly
-from glasshouse.records import Count, Records
-from glasshouse.release import Counts, Release, counted
-from glasshouse.run.noising import noise_file
-from glasshouse.scenario import Scenario, load
-from glasshouse.schema import Attribute, Impossible, Schema
-from glasshouse.tabulate import tabulate
+from glasshouse.protection.afterwards import Afterwards, invariant, publish
+from glasshouse.protection.noise import Plan, add_noise, lines_of_one_record, noise_of, plan_by, plan_evenly
+from glasshouse.scenarios.load import Scenario, load
 from tests.oracles import Ints, Limits, attribute, kinds_of, listed
 
 NAME = "subsidised-housing"
@@ -77,7 +77,7 @@ def scenario_of(folder: Path, text: str) -> Scenario:
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The housing units of a small county, as `synthesize` writes them."""
-    from glasshouse.run.cli import main
+    from glasshouse.cli.main import main
 
     folder = tmp_path_factory.mktemp("county") / "county"
     assert main(["synthesize", "--persons", "3000", "--seed", "5", "--out", str(folder), "--quiet"]) == 0
@@ -336,7 +336,7 @@ def test_a_schema_looks_away_from_what_can_always_be() -> None:
 
 def test_blocks_are_unique_whatever_their_bedrooms(scenario: Scenario, tmp_path: Path) -> None:
     """Vacant units are not subsidised; that must not make bedrooms, which no table tells, count as a difference."""
-    from glasshouse.run.cli import main
+    from glasshouse.cli.main import main
 
     rows = [(2, 0, 1, 1, 2), (0, 0, 0, 0, 0)]
     names = ("persons", "children", "THHSPAN", "THHRACE", "bedrooms")
@@ -437,7 +437,7 @@ def test_noise_that_cannot_be_is_refused(scenario: Scenario, counts: Counts, pla
 
 
 def test_the_command_keeps_an_honest_account(scenario: Scenario, homes: Path, tmp_path: Path) -> None:
-    from glasshouse.run.cli import main
+    from glasshouse.cli.main import main
 
     tables = tmp_path / "tables.parquet"
     assert main(["tabulate", str(homes), "--scenario", NAME, "--out", str(tables), "--quiet"]) == 0
@@ -454,7 +454,7 @@ def test_the_command_keeps_an_honest_account(scenario: Scenario, homes: Path, tm
 
 @pytest.mark.parametrize("how", [["round", "--base", "3"], ["suppress", "--below", "5"], ["cellkey", "--seed", "3"]])
 def test_other_protections_admit_the_truth(homes: Path, tmp_path: Path, how: list[str]) -> None:
-    from glasshouse.run.cli import main
+    from glasshouse.cli.main import main
 
     tables, out = str(tmp_path / "tables.parquet"), str(tmp_path / "out.parquet")
     assert main(["tabulate", str(homes), "--scenario", NAME, "--out", tables, "--quiet"]) == 0

@@ -25,9 +25,9 @@ from benchmarks.peers import (
 )
 
 from glasshouse.files.tables import open_tables
-from glasshouse.records import Records
-from glasshouse.scenario import load
-from glasshouse.tabulate import tabulate
+from glasshouse.model.records import Records
+from glasshouse.model.tabulate import tabulate
+from glasshouse.scenarios.load import load
 
 SF1 = load("sf1-person")
 BLOCK = [table for table in SF1.tables if table.level == "block"]

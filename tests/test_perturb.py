@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glasshouse.commands.work.perturb import read_ptable
 from glasshouse.errors import InputError
-from glasshouse.protect.perturb import (
+from glasshouse.model.records import UNLIMITED
+from glasshouse.protection.perturb import (
     CellKeys,
     PTable,
     Rounding,
@@ -19,9 +21,7 @@ from glasshouse.protect.perturb import (
     round_counts,
     suppress,
 )
-from glasshouse.records import UNLIMITED
-from glasshouse.run.perturbing import read_ptable
-from glasshouse.scenario import Scenario
+from glasshouse.scenarios.load import Scenario
 
 COUNTS = np.arange(60).reshape(6, 10)
 

@@ -29,7 +29,6 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal, assert_frame_not_equal
 
-from glasshouse import scenario as scenario_module
 from glasshouse.assess import likeness
 from glasshouse.errors import InputError
 from glasshouse.population.attackers import qualities
@@ -37,6 +36,7 @@ from glasshouse.population.county import County, Tract
 from glasshouse.population.identity import spelled
 from glasshouse.population.places import TRACT_METRES, lay_out
 from glasshouse.population.preset import known_presets, load_preset
+from glasshouse.scenarios import load as scenario_module
 from tests.running import Ended, good, tool
 
 NAMES = ("cef", "hdf", "households", "commercial", "attacker-perfect", "sample", "housing", "blocks")
@@ -692,7 +692,7 @@ def test_its_tables_can_be_attacked(make: Make, tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(make: Make, tmp_path: Path) -> None:
     first = make(9_000, 7, "homogeneous-rural")
-    script = "import sys; from glasshouse.run.cli import main; sys.exit(main(sys.argv[1:]))"
+    script = "import sys; from glasshouse.cli.main import main; sys.exit(main(sys.argv[1:]))"
     options = ["--persons", "9000", "--preset", "homogeneous-rural", "--quiet"]
     for seed, name in ((7, "again"), (8, "other")):
         subprocess.run(  # another process: nothing that is left over in this one helps
@@ -1019,7 +1019,9 @@ def test_ctrl_c_leaves_nothing(call: int, tmp_path: Path, monkeypatch: pytest.Mo
     good(synthesize(tmp_path / "new" / "out", *options))
 
 
-@pytest.mark.parametrize("at", ["glasshouse.run.datasheet.datasheet", "glasshouse.run.folder.Folder.write"])
+@pytest.mark.parametrize(
+    "at", ["glasshouse.commands.words.datasheet.datasheet", "glasshouse.engine.folder.Folder.write"]
+)
 def test_ctrl_c_in_the_last_moment_can_be_followed_by_the_same_command(
     at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1034,7 +1036,7 @@ def test_ctrl_c_in_the_last_moment_can_be_followed_by_the_same_command(
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_stopped_or_killed_can_be_run_again(sign: signal.Signals, tmp_path: Path) -> None:
-    script = "import sys; from glasshouse.run.cli import main; sys.exit(main(sys.argv[1:]))"
+    script = "import sys; from glasshouse.cli.main import main; sys.exit(main(sys.argv[1:]))"
     out = tmp_path / "out"
     options = ["synthesize", "--persons", "2000000", "--out", str(out), "--quiet"]
     process = subprocess.Popen([sys.executable, "-c", script, *options], stderr=subprocess.PIPE, text=True)

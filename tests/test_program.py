@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from glasshouse.errors import InputError
+from glasshouse.model.records import UNLIMITED
+from glasshouse.model.release import Counts, build_table
+from glasshouse.model.schema import EVERYONE, Group, Impossible, Predicate, Recode, Schema
 from glasshouse.program.conflict import conflict
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
@@ -19,9 +22,6 @@ from glasshouse.program.listing import every, top
 from glasshouse.program.nearest import nearest
 from glasshouse.program.questions import Start, best, farthest, one, start_of
 from glasshouse.program.ranges import ranges
-from glasshouse.records import UNLIMITED
-from glasshouse.release import Counts, build_table
-from glasshouse.schema import EVERYONE, Group, Impossible, Predicate, Recode, Schema
 from tests.oracles import (
     Ints,
     Limits,

@@ -7,6 +7,9 @@ import tracemalloc
 import numpy as np
 from benchmarks import blocks
 
+from glasshouse.model.records import UNLIMITED
+from glasshouse.model.release import Counts
+from glasshouse.model.tabulate import tabulate
 from glasshouse.program.bounds import Cost, linear
 from glasshouse.program.conflict import conflict
 from glasshouse.program.histogram import compile_tables
@@ -15,10 +18,7 @@ from glasshouse.program.ladder import Ladder, minimum
 from glasshouse.program.listing import _combined
 from glasshouse.program.reduce import Programs, split
 from glasshouse.program.search import minimise_guided
-from glasshouse.records import UNLIMITED
-from glasshouse.release import Counts
-from glasshouse.scenario import load
-from glasshouse.tabulate import tabulate
+from glasshouse.scenarios.load import load
 
 
 def programs(lower: list[int], upper: list[int], rows: list[tuple[list[int], list[int], int, int]]) -> Programs:

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 from glasshouse.errors import InputError
 from glasshouse.files.properties import PropertyFile, read_properties, rounded, rounded_down, within_rounding
-from glasshouse.geography import Geography
+from glasshouse.model.geography import Geography
 from glasshouse.population.subsidy import simulate, statistics
 from tests.test_subsidy import county
 

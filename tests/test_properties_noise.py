@@ -13,14 +13,14 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy.stats import chisquare
 
+from glasshouse.commands.work.properties import noise_properties
 from glasshouse.errors import InputError
 from glasshouse.files.properties import read_properties, rounded, within_rounding
 from glasshouse.mechanism.account import epsilon
 from glasshouse.mechanism.gaussian import DiscreteGaussian
 from glasshouse.population.subsidy import half_up, simulate, statistics
-from glasshouse.protect.properties import Ints, Question, account_for, add_noise, questions_of, width
-from glasshouse.run.noising_properties import noise_properties
-from glasshouse.scenario import Scenario, load
+from glasshouse.protection.properties import Ints, Question, account_for, add_noise, questions_of, width
+from glasshouse.scenarios.load import Scenario, load
 from tests.running import good, tool
 from tests.test_properties import BEDROOMS, GEOGRAPHY, RACES, SHARES, row, written
 from tests.test_subsidy import county

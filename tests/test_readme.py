@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from glasshouse.run.audit_config import read_config
-from glasshouse.run.cli import main
+from glasshouse.cli.main import main
+from glasshouse.commands.auditing.config import read_config
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -101,7 +101,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 def test_the_country_of_ones_own_in_the_documentation_loads(tmp_path: Path) -> None:
-    from glasshouse.scenario import load
+    from glasshouse.scenarios.load import load
 
     text = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)

@@ -22,23 +22,23 @@ from scipy.stats import binom
 from glasshouse.assess.leaks import by_table
 from glasshouse.assess.priors import Prior
 from glasshouse.assess.rates import wilson
-from glasshouse.attack.absence import Absence, Patterns, absent, cannot, fillable, zero_masks
-from glasshouse.attack.descriptions import predicate_of
-from glasshouse.attack.hiding import tightened, without
+from glasshouse.attack.claims.absence import Absence, Patterns, absent, cannot, fillable, zero_masks
+from glasshouse.attack.claims.descriptions import predicate_of
+from glasshouse.attack.claims.hiding import tightened, without
+from glasshouse.attack.claims.reasons import Explainer, Lines, Reason
+from glasshouse.attack.claims.verify import Place, Verified, verify
+from glasshouse.attack.claims.withholding import Change, families, gained, lost, named
+from glasshouse.attack.claims.withholding import hidden as columns_of_tables
 from glasshouse.attack.published import NothingFits
-from glasshouse.attack.reasons import Explainer, Lines, Reason
-from glasshouse.attack.verify import Place, Verified, verify
-from glasshouse.attack.withholding import Change, families, gained, lost, named
-from glasshouse.attack.withholding import hidden as columns_of_tables
+from glasshouse.model.records import UNLIMITED
+from glasshouse.model.release import Counts, OfWhich, Table, build_table
+from glasshouse.model.schema import EVERYONE, Group, Impossible, Predicate, Recode, Schema
+from glasshouse.model.wording import Wording
 from glasshouse.program.histogram import places_alone
 from glasshouse.program.integer import Limit, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.moves import Moves, exchanges, wandered
 from glasshouse.program.reduce import Programs
-from glasshouse.records import UNLIMITED
-from glasshouse.release import Counts, OfWhich, Table, build_table
-from glasshouse.schema import EVERYONE, Group, Impossible, Predicate, Recode, Schema
-from glasshouse.wording import Wording
 from tests.oracles import (
     Ints,
     Known,
@@ -231,8 +231,8 @@ def test_reasons_with_many_numbers_are_found_in_the_same_way(
     at_once: int, rounds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More lines than one number can mark, and more data sets than are looked at together."""
-    monkeypatch.setattr("glasshouse.attack.reasons.AT_ONCE", at_once)
-    monkeypatch.setattr("glasshouse.attack.reasons.ROUNDS", rounds)
+    monkeypatch.setattr("glasshouse.attack.claims.reasons.AT_ONCE", at_once)
+    monkeypatch.setattr("glasshouse.attack.claims.reasons.ROUNDS", rounds)
     seen = Counter[str]()
     for seed in range(8):
         toy, wording, _ = small(seed, hide=0.25 * (seed % 2))

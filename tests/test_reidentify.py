@@ -42,7 +42,7 @@ from glasshouse.assess.reidentification import (
     rates,
 )
 from glasshouse.assess.variability import ALL, BANDS
-from glasshouse.attack.reidentify import (
+from glasshouse.attack.people.reidentify import (
     EXACTLY,
     IN_BINS,
     NOBODY,
@@ -58,8 +58,8 @@ from glasshouse.attack.reidentify import (
 )
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.units import by_unit, side_by_side
-from glasshouse.geography import Geography
-from glasshouse.scenario import Scenario
+from glasshouse.model.geography import Geography
+from glasshouse.scenarios.load import Scenario
 
 Pairs = list[tuple[int, int]]
 STARTS = [*range(22), 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]  # the 38 bins, as printed

@@ -28,12 +28,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from glasshouse import scenario as scenario_module
 from glasshouse.assess.rates import clustered, difference
-from glasshouse.run import reidentify_words
-from glasshouse.run.ledger import Ledger
-from glasshouse.run.manifest import code_hash
-from glasshouse.run.study import chance
+from glasshouse.commands.words import reidentify as reidentify_words
+from glasshouse.engine.ledger import Ledger
+from glasshouse.engine.manifest import code_hash
+from glasshouse.engine.study import chance
+from glasshouse.scenarios import load as scenario_module
 from tests.running import Ended, good, started, tool
 from tests.test_reidentify import STARTS, two_passes
 

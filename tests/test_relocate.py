@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from glasshouse.errors import InputError
-from glasshouse.protect.relocate import (
+from glasshouse.protection.relocation.flow import Sweep
+from glasshouse.protection.relocation.front import (
     Coverage,
     Front,
     Matrix,
@@ -38,7 +39,6 @@ from glasshouse.protect.relocate import (
     utility,
     verify,
 )
-from glasshouse.protect.relocation_flow import Sweep
 from tests.conftest import DATA
 
 FRANKLIN = DATA / "franklin" / "tract_ver.csv"
@@ -372,7 +372,7 @@ def test_near_may_be_sparse_and_many_elements_are_left_to_the_program(monkeypatc
     dense, sparse = (Rules(2, np.full(4, 1.5), near=n) for n in (near, csr_array(near)))
     flow = front(matrix, dense)
     assert np.array_equal(flow.P, front(matrix, sparse).P)
-    monkeypatch.setattr("glasshouse.protect.relocate.MOST_GROUPS", 2)
+    monkeypatch.setattr("glasshouse.protection.relocation.front.MOST_GROUPS", 2)
     lp = front(matrix, sparse)
     assert lp.method == "lp" and lp.why.startswith("3 elements")
     assert np.allclose(lp.P, flow.P) and np.allclose(lp.U, flow.U)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.errors import InputError
-from glasshouse.scenario import Scenario, bins, known_scenarios, load, spell
+from glasshouse.scenarios.load import Scenario, bins, known_scenarios, load, spell
 
 from .conftest import TOY
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
-from glasshouse.geography import Geography
-from glasshouse.records import Histogram, Interval, Records
-from glasshouse.scenario import load
-from glasshouse.schema import EVERYONE, Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
+from glasshouse.model.geography import Geography
+from glasshouse.model.records import Histogram, Interval, Records
+from glasshouse.model.schema import EVERYONE, Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
+from glasshouse.scenarios.load import load
 
 
 def attribute(name: str, size: int) -> Attribute:

@@ -25,10 +25,10 @@ import polars as pl
 import pytest
 from benchmarks import blocks
 
-from glasshouse import scenario as scenario_module
+from glasshouse.engine import study
+from glasshouse.engine.manifest import code_hash
 from glasshouse.files.records import record_frame
-from glasshouse.run import study
-from glasshouse.run.manifest import code_hash
+from glasshouse.scenarios import load as scenario_module
 from tests.running import Ended, good, started, tool
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,7 +20,7 @@ from glasshouse.errors import InputError
 from glasshouse.files import archive as archive_module
 from glasshouse.files.archive import SafeZip
 from glasshouse.files.summary import archive_of, read_rows, segments_of, write_archive
-from glasshouse.scenario import Scenario, load
+from glasshouse.scenarios.load import Scenario, load
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the folder shared/data is not beside the repository")

@@ -13,7 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
-from glasshouse.protect.swap import SHUFFLES, Draws, Flags, Households, Ints, Rates, Swap, at_risk, swap, swap_key
+from glasshouse.protection.swap.by_rates import (
+    SHUFFLES,
+    Draws,
+    Flags,
+    Households,
+    Ints,
+    Rates,
+    Swap,
+    at_risk,
+    swap,
+    swap_key,
+)
 
 SIZES = [(1, 1), (2, 1), (2, 2), (3, 2)]  # persons and adults
 ALL = Rates(1, 1)

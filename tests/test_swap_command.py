@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from glasshouse.run.swapping import swap_file
+from glasshouse.commands.work.swap import swap_file
 from tests.running import Ended, good, tool
 
 RACES = ["white", "black", "aian", "asian", "nhopi", "sor"]

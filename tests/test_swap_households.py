@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from glasshouse.commands.work.swap import swap_file
 from glasshouse.errors import InputError
-from glasshouse.run.swapping import swap_file
 from tests.running import good, tool
 from tests.test_swap_command import HEADER, person, refused, written
 
@@ -162,7 +162,7 @@ def test_the_persons_of_another_swap_are_not_those_of_the_file(county: Path, tmp
 def test_a_failure_while_writing_leaves_neither_file(
     county: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import glasshouse.run.swapping as job
+    import glasshouse.commands.work.swap as job
 
     def full(*_: object) -> None:
         raise OSError("no space left")

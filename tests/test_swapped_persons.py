@@ -12,9 +12,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
-from glasshouse.protect import persons as persons_module
-from glasshouse.protect.persons import NOWHERE, Persons, settle
-from glasshouse.protect.swap import SHUFFLES, Draws, Households, Ints, Rates, Swap, swap, swap_key
+from glasshouse.protection.swap import persons as persons_module
+from glasshouse.protection.swap.by_rates import SHUFFLES, Draws, Households, Ints, Rates, Swap, swap, swap_key
+from glasshouse.protection.swap.persons import NOWHERE, Persons, settle
 
 RISKY = Rates(0, 1)  # so that whoever is at risk moves, if there is anyone to trade with
 

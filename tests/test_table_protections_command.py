@@ -11,10 +11,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from glasshouse.commands.work.noise import noise_file
+from glasshouse.commands.work.perturb import perturb_file, rounding
 from glasshouse.mechanism.account import epsilon
-from glasshouse.run.noising import noise_file
-from glasshouse.run.perturbing import perturb_file, rounding
-from glasshouse.scenario import Scenario, load
+from glasshouse.scenarios.load import Scenario, load
 from tests.running import Ended, good, tool
 
 METHODS = {

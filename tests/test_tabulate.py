@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glasshouse.commands.work import tabulate as tabulating
+from glasshouse.commands.work.tabulate import make_plan, tabulate_file
+from glasshouse.engine.progress import in_order
 from glasshouse.files import regroup as regroup_module
-from glasshouse.records import Interval, Records, satisfies
-from glasshouse.release import Release, Table
-from glasshouse.run import tabulating
-from glasshouse.run.progress import in_order
-from glasshouse.run.tabulating import make_plan, tabulate_file
-from glasshouse.scenario import Scenario, load
-from glasshouse.tabulate import compile_tables, tabulate
+from glasshouse.model.records import Interval, Records, satisfies
+from glasshouse.model.release import Release, Table
+from glasshouse.model.tabulate import compile_tables, tabulate
+from glasshouse.scenarios.load import Scenario, load
 
 SF1 = load("sf1-person")
 PL = load("pl94")

@@ -18,13 +18,14 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from glasshouse.engine.study import chance
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.mechanism.account import Allocation, Ledger, allocation
 from glasshouse.mechanism.gaussian import DiscreteGaussian
 from glasshouse.mechanism.sampler import simulate
-from glasshouse.protect.controlled import round_alone, round_children
-from glasshouse.protect.leastsquares import CLOSE, ENOUGH, STEPS, Answers, Fitted, fit, fit_alone
-from glasshouse.protect.measurements import (
+from glasshouse.protection.topdown.controlled import round_alone, round_children
+from glasshouse.protection.topdown.least_squares import CLOSE, ENOUGH, STEPS, Answers, Fitted, fit, fit_alone
+from glasshouse.protection.topdown.measurements import (
     Measure,
     Query,
     Strategy,
@@ -36,9 +37,8 @@ from glasshouse.protect.measurements import (
     query_of,
     strategy_of,
 )
-from glasshouse.protect.topdown import Held, Sorted, TopDown, _trade
-from glasshouse.run.study import chance
-from glasshouse.scenario import Scenario, load, strategy_query
+from glasshouse.protection.topdown.topdown import Held, Sorted, TopDown, _trade
+from glasshouse.scenarios.load import Scenario, load, strategy_query
 
 Array = Any
 

@@ -418,8 +418,8 @@ def test_a_nation_of_two_states_is_one_hierarchy(people: Path, tmp_path: Path) -
 @pytest.mark.slow
 def test_real_tracts_err_as_much_as_the_real_system_made_them(data: Path, tmp_path: Path) -> None:
     """Golden: the same 14 tracts after the Bureau's own 2020 system. Nothing is fitted, only budgets are the same."""
-    from glasshouse.run.usefulness import usefulness
-    from glasshouse.scenario import load
+    from glasshouse.assess.usefulness import usefulness
+    from glasshouse.scenarios.load import load
 
     truth, people, out = data / "sf1_tracts" / "records.csv.gz", tmp_path / "people.parquet", tmp_path / "out.parquet"
     pl.read_csv(truth, schema_overrides={"block": pl.String}).with_columns(gq=pl.lit(0)).write_parquet(people)

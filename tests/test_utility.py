@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.assess.numbers import Counting, groups_of, recodes_of
+from glasshouse.assess.usefulness import MEASURES, Kind, compare_files, headlines_of, measures_of, usefulness
 from glasshouse.assess.utility import (
     Comparison,
     Errors,
@@ -25,13 +26,12 @@ from glasshouse.assess.utility import (
     utility_of,
     utility_of_tables,
 )
+from glasshouse.commands.work.tabulate import make_plan, tabulate_file
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.records import record_frame
-from glasshouse.records import UNLIMITED, Records, satisfies
-from glasshouse.release import Counts, Release
-from glasshouse.run.tabulating import make_plan, tabulate_file
-from glasshouse.run.usefulness import MEASURES, Kind, compare_files, headlines_of, measures_of, usefulness
-from glasshouse.scenario import Scenario, known_scenarios, load
+from glasshouse.model.records import UNLIMITED, Records, satisfies
+from glasshouse.model.release import Counts, Release
+from glasshouse.scenarios.load import Scenario, known_scenarios, load
 
 HOUSES = ("A11", "A12", "A13", "A21", "A22", "B11", "B12")  # two towns, three streets
 

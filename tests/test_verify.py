@@ -20,12 +20,17 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from glasshouse.attack.hiding import tightened, without
+from glasshouse.attack.claims.hiding import tightened, without
+from glasshouse.attack.claims.verify import Asked, Claimable, Place, Verified, places_of, verify
+from glasshouse.attack.claims.withholding import hidden as hidden_columns
+from glasshouse.attack.claims.withholding import lost
 from glasshouse.attack.published import NothingFits
-from glasshouse.attack.verify import Asked, Claimable, Place, Verified, places_of, verify
-from glasshouse.attack.withholding import hidden as hidden_columns
-from glasshouse.attack.withholding import lost
 from glasshouse.errors import InputError
+from glasshouse.model.records import UNLIMITED, Records
+from glasshouse.model.release import Counts, Table, build_table
+from glasshouse.model.schema import Group, Recode, Schema
+from glasshouse.model.tabulate import tabulate
+from glasshouse.model.wording import Wording
 from glasshouse.population.county import County
 from glasshouse.population.preset import load_preset
 from glasshouse.program.alike import put_together
@@ -39,12 +44,7 @@ from glasshouse.program.moves import exchanges, wandered
 from glasshouse.program.ranges import ranges, ranges_of
 from glasshouse.program.reduce import Programs
 from glasshouse.program.settled import Verdict, settled
-from glasshouse.records import UNLIMITED, Records
-from glasshouse.release import Counts, Table, build_table
-from glasshouse.scenario import Scenario, load
-from glasshouse.schema import Group, Recode, Schema
-from glasshouse.tabulate import tabulate
-from glasshouse.wording import Wording
+from glasshouse.scenarios.load import Scenario, load
 from tests.oracles import (
     Ints,
     Known,

@@ -26,12 +26,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from glasshouse import scenario as scenario_module
+from glasshouse.attack.claims.withholding import named
 from glasshouse.attack.published import NothingFits
-from glasshouse.attack.withholding import named
-from glasshouse.run import verify_summary, verifying
-from glasshouse.run.ledger import Ledger
-from glasshouse.run.manifest import code_hash
+from glasshouse.commands.words import verify_summary
+from glasshouse.commands.work import verify as verifying
+from glasshouse.engine.ledger import Ledger
+from glasshouse.engine.manifest import code_hash
+from glasshouse.scenarios import load as scenario_module
 from tests.running import Ended, good, started, tool
 
 DHC = ("--scenario", "dhc-household")

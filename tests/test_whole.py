@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glasshouse.model.records import UNLIMITED
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.whole import cheapest
-from glasshouse.records import UNLIMITED
 
 
 def program(seed: int, variables: int, rows: int) -> IntegerProgram:

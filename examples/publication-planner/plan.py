@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from glasshouse.run.cli import main as glasshouse
+from glasshouse.cli.main import main as glasshouse
 
 
 def run(*command: object) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from glasshouse.run.cli import main as glasshouse
+from glasshouse.cli.main import main as glasshouse
 
 HERE = Path(__file__).resolve().parent
 BLOCK, WITHHELD = "99001", "(D)"

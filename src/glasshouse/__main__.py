@@ -1,6 +1,6 @@
 """`python -m glasshouse` is the command line."""
 
-from glasshouse.run.cli import entry
+from glasshouse.cli.main import entry
 
 if __name__ == "__main__":
     entry()

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.attack.reidentify import Ints
+from glasshouse.attack.people.reidentify import Ints
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

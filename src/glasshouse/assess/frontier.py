@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from glasshouse.errors import InputError
-from glasshouse.protect.relocation import Matrix, Relocation, expected, staying, utility
+from glasshouse.protection.relocation.rules import Matrix, Relocation, expected, staying, utility
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug, unknown
-from glasshouse.geography import Geography
-from glasshouse.records import UNLIMITED, Records
-from glasshouse.release import Counts, Line, Release, Table
-from glasshouse.scenario import Scenario
-from glasshouse.schema import EVERYONE, Group, Predicate, Recode, Schema
-from glasshouse.tabulate import Tabulator, compile_tables
+from glasshouse.model.geography import Geography
+from glasshouse.model.records import UNLIMITED, Records
+from glasshouse.model.release import Counts, Line, Release, Table
+from glasshouse.model.schema import EVERYONE, Group, Predicate, Recode, Schema
+from glasshouse.model.tabulate import Tabulator, compile_tables
+from glasshouse.scenarios.load import Scenario
 
 Floats = NDArray[np.float64]
 

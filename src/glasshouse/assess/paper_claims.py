@@ -12,8 +12,8 @@ from importlib import resources
 import polars as pl
 
 from glasshouse.errors import unknown
-from glasshouse.release import counted
-from glasshouse.scenario import Scenario
+from glasshouse.model.release import counted
+from glasshouse.scenarios.load import Scenario
 
 _GROUP = ["multiplicity", "k"]
 # the paper's panels of tables 4 and 7: 250 blocks each of the median size of their state, or of the country; the

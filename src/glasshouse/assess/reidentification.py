@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from glasshouse.assess.rates import Floats, clustered, difference
 from glasshouse.assess.variability import ALL, BANDS
-from glasshouse.attack.reidentify import EXACTLY, Flags, Ints, Links
+from glasshouse.attack.people.reidentify import EXACTLY, Flags, Ints, Links
 
 GROUPS = ("all", "matching", "modal", "nonmodal", "nonmodal-unique")
 ZERO_SOLVAR = "zero-solvar-"

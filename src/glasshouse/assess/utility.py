@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from glasshouse.assess.numbers import Counting, Floats, Numbers, Side, at_or_above, groups_of, recodes_of
 from glasshouse.errors import GlasshouseBug, InputError
-from glasshouse.records import Index, Records
-from glasshouse.release import Release
-from glasshouse.scenario import Scenario
-from glasshouse.schema import Recode
+from glasshouse.model.records import Index, Records
+from glasshouse.model.release import Release
+from glasshouse.model.schema import Recode
+from glasshouse.scenarios.load import Scenario
 
 DISTRICTS = 4
 

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.model.records import Codes, Index, group_of_level, satisfies
+from glasshouse.model.release import Counts, Table, attributes_counted
+from glasshouse.model.schema import Predicate, Recode, Schema
+from glasshouse.model.tabulate import Tabulator
+from glasshouse.model.tabulate import compile_tables as compile_counting
 from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Answers
 from glasshouse.program.refine import Refinement, prepare
-from glasshouse.records import Codes, Index, group_of_level, satisfies
-from glasshouse.release import Counts, Table, attributes_counted
-from glasshouse.schema import Predicate, Recode, Schema
-from glasshouse.tabulate import Tabulator
-from glasshouse.tabulate import compile_tables as compile_counting
 
 
 class Unit(NamedTuple):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.attack.published import Published, Unit, refuse_unfit
+from glasshouse.model.records import UNLIMITED, Codes, Count, Index
 from glasshouse.program import ladder as rungs
 from glasshouse.program.cells import Cells
 from glasshouse.program.histogram import Compiled, Problem, places_alone
@@ -22,7 +23,6 @@ from glasshouse.program.ladder import Ladder
 from glasshouse.program.least import Least, least
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import Farthest, Start, farthest, start_of
-from glasshouse.records import UNLIMITED, Codes, Count, Index
 
 CLIMB = Ladder()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from glasshouse.errors import InputError
-from glasshouse.scenario import Scenario, spell
+from glasshouse.scenarios.load import Scenario, spell
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError
 from glasshouse.files.frames import open_source
 from glasshouse.files.places import check_codes, place_columns, read_codes
-from glasshouse.geography import Geography
+from glasshouse.model.geography import Geography
 
 Point = tuple[float, float]
 Ring = tuple[Point, ...]

@@ -9,7 +9,7 @@ import polars as pl
 from glasshouse.errors import InputError
 from glasshouse.files.frames import need_columns, open_source
 from glasshouse.files.places import check_codes
-from glasshouse.geography import Geography
+from glasshouse.model.geography import Geography
 
 
 def read_mapping(path: Path, level: str, geography: Geography) -> dict[str, str]:

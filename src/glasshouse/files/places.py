@@ -8,7 +8,7 @@ import polars as pl
 
 from glasshouse.errors import InputError
 from glasshouse.files.frames import Chunk, Source
-from glasshouse.geography import Geography
+from glasshouse.model.geography import Geography
 
 _WHOLE = ("geoid", "geoid10", "geoid20", "geo_id", "geocode")
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Chunk, Source, need_columns, open_source
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
-from glasshouse.geography import Geography
+from glasshouse.model.geography import Geography
 
 MISSING, SUPPRESSED, POORLY_REPORTED = -1, -4, -5
 _COUNTS = ("total_units", "number_reported", "people_total")

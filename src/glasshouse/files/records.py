@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError
 from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
-from glasshouse.records import Codes, satisfies
-from glasshouse.release import attributes_counted
-from glasshouse.scenario import Scenario
-from glasshouse.schema import Attribute, Reading, Schema
+from glasshouse.model.records import Codes, satisfies
+from glasshouse.model.release import attributes_counted
+from glasshouse.model.schema import Attribute, Reading, Schema
+from glasshouse.scenarios.load import Scenario
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from glasshouse.errors import InputError, unknown
-from glasshouse.release import Counts, Release
-from glasshouse.scenario import Scenario
+from glasshouse.model.release import Counts, Release
+from glasshouse.scenarios.load import Scenario
 
 
 @dataclass

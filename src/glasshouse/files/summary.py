@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.archive import Chunk, SafeZip
 from glasshouse.files.output import private_folder
-from glasshouse.scenario import Archive, Official, Scenario, spell
+from glasshouse.scenarios.load import Archive, Official, Scenario, spell
 
 # The header's fields: first position (from 1) and length where widths are fixed, index where they are delimited.
 FIXED_LENGTH, FIXED = 500, {

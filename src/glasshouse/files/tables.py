@@ -20,9 +20,9 @@ from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
 from glasshouse.files.regroup import by_key, regroup
 from glasshouse.files.releases import Builder, Seen, absent
-from glasshouse.records import UNLIMITED
-from glasshouse.release import Release
-from glasshouse.scenario import Scenario, known_scenarios, load
+from glasshouse.model.records import UNLIMITED
+from glasshouse.model.release import Release
+from glasshouse.scenarios.load import Scenario, known_scenarios, load
 
 ROWS = {
     "level": pl.String,

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from glasshouse.files.regroup import LIMIT_ROWS, by_key, regroup
-from glasshouse.geography import Geography
+from glasshouse.model.geography import Geography
 
 Stream = Iterator[tuple[str, pl.DataFrame]]
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug
+from glasshouse.model.records import UNLIMITED
 from glasshouse.program.histogram import Problem
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs
-from glasshouse.records import UNLIMITED
 
 Flags = NDArray[np.bool_]
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.records import Codes
-from glasshouse.schema import EVERYONE, Predicate, Schema
+from glasshouse.model.records import Codes
+from glasshouse.model.schema import EVERYONE, Predicate, Schema
 
 _NONE = np.empty(0, np.int64)
 MAX_CELLS = 20_000_000  # of one partition: a table of their classes must fit in memory

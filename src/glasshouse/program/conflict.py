@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.model.release import Counts
 from glasshouse.program import ladder as rungs
 from glasshouse.program.histogram import Area, Compiled, Problem, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.propagate import Array
-from glasshouse.records import UNLIMITED, Count
-from glasshouse.release import Counts
 
 CLIMB = Ladder()
 

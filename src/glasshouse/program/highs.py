@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug
+from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, at_once, refuse_unbounded
 from glasshouse.program.prove import certified, dual_bound, infeasible
-from glasshouse.records import UNLIMITED, Count
 
 Float = NDArray[np.float64]
 

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.model.records import Count
+from glasshouse.model.release import Counts, Table, counted
+from glasshouse.model.schema import EVERYONE, Predicate, Schema
 from glasshouse.program.cells import Cells, partition
 from glasshouse.program.live import Caps, Layout, live
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.rows import Limits, Recipe, Rows, compile_rows
-from glasshouse.records import Count
-from glasshouse.release import Counts, Table, counted
-from glasshouse.schema import EVERYONE, Predicate, Schema
 
 
 @dataclass(frozen=True)

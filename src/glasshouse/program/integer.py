@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug, InputError
-from glasshouse.records import UNLIMITED, Count, Index
+from glasshouse.model.records import UNLIMITED, Count, Index
 
 Whole = NDArray[Any]  # whole numbers: int64, or Python's own where those could overflow
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.model.records import UNLIMITED
 from glasshouse.program import search
 from glasshouse.program.bounds import Cost, linear
 from glasshouse.program.cpsat import cpsat
@@ -23,7 +24,6 @@ from glasshouse.program.integer import SAFE, IntegerProgram, Limit, Outcome, Pro
 from glasshouse.program.propagate import Array
 from glasshouse.program.prove import two_engines
 from glasshouse.program.reduce import Programs, Split
-from glasshouse.records import UNLIMITED
 
 LIMIT = Limit(effort=2.0)  # for each part and solver
 NODES = 100  # steps of a search before the solver is asked; more settles few parts more

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glasshouse.model.records import UNLIMITED
 from glasshouse.program import ladder as rungs
 from glasshouse.program import search
 from glasshouse.program.bounds import linear
@@ -21,7 +22,6 @@ from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, split
-from glasshouse.records import UNLIMITED
 
 LISTED = 1024  # solutions of a part that are worth listing
 STEPS = 4096  # of the search that lists them

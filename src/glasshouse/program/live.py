@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.propagate import INNER, Array, sort
 from glasshouse.program.rows import exact_differences
-from glasshouse.records import UNLIMITED, Count
 
 
 class Caps(NamedTuple):

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from glasshouse.errors import InputError
+from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.histogram import Compiled
 from glasshouse.program.integer import IntegerProgram, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, engage
 from glasshouse.program.propagate import Array
 from glasshouse.program.prove import certified
-from glasshouse.records import UNLIMITED, Count
 
 CLIMB = Ladder()
 ROUNDS = 60  # of adding lines

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug
+from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.integer import SAFE, IntegerProgram, Limit, Outcome, Proof, Solution, Solver, Whole, largest
-from glasshouse.records import UNLIMITED, Count
 
 Float = NDArray[np.float64]
 

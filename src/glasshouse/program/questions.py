@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.model.records import Count
+from glasshouse.model.schema import EVERYONE, Predicate, Recode
 from glasshouse.program import ladder as rungs
 from glasshouse.program.bounds import Cost, distance, linear
 from glasshouse.program.histogram import Problem
 from glasshouse.program.ladder import Answers, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, split, with_sums
-from glasshouse.records import Count
-from glasshouse.schema import EVERYONE, Predicate, Recode
 
 CLIMB = Ladder()
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glasshouse.model.records import UNLIMITED
+from glasshouse.model.schema import Predicate
 from glasshouse.program import ladder as rungs
 from glasshouse.program import search
 from glasshouse.program.bounds import linear
@@ -21,8 +23,6 @@ from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
-from glasshouse.records import UNLIMITED
-from glasshouse.schema import Predicate
 
 CLIMB = Ladder()
 LISTED = 1024  # solutions of a part that are worth listing

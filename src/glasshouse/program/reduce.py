@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.integer import IntegerProgram
 from glasshouse.program.propagate import INNER, Array, State, System, Trail, activities, settle, transposed
-from glasshouse.records import UNLIMITED, Count
 
 FAR = 2**60  # beyond any sum of counts
 

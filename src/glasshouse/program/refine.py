@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.model.records import Count
 from glasshouse.program.histogram import Compiled
 from glasshouse.program.propagate import Array
-from glasshouse.records import Count
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from glasshouse.errors import GlasshouseBug
+from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.model.release import Table, counted
 from glasshouse.program.cells import Cells
 from glasshouse.program.propagate import INNER
-from glasshouse.records import UNLIMITED, Count
-from glasshouse.release import Table, counted
 
 Flags = NDArray[np.bool_]
 

@@ -14,10 +14,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from glasshouse.model.records import UNLIMITED
 from glasshouse.program.bounds import Cost, Dual, bound, dual_bound, families, left, linear, price, rule_out
 from glasshouse.program.propagate import INNER, Array, State, Trail, activities, forget, move, settle
 from glasshouse.program.reduce import Programs
-from glasshouse.records import UNLIMITED
 
 EXHAUSTED, STOPPED = 0, 1
 WIDE, WIDE_DRAW = 10**7, 100  # an interval so wide is not one to draw from evenly; draw so many instead

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from glasshouse.model.records import UNLIMITED
 from glasshouse.program import ladder as rungs
 from glasshouse.program import search
 from glasshouse.program.bounds import linear
@@ -25,7 +26,6 @@ from glasshouse.program.moves import exchanges, wandered
 from glasshouse.program.propagate import Array
 from glasshouse.program.ranges import LISTED
 from glasshouse.program.reduce import Programs, Split, split
-from glasshouse.records import UNLIMITED
 
 CLIMB = Ladder()
 WALKS = 6  # known solutions that are looked around

@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.integer import IntegerProgram, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, engage
 from glasshouse.program.prove import certified
-from glasshouse.records import UNLIMITED, Count
 
 PRICES = 100  # what a variable costs at most when prices are drawn
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from glasshouse.assess.comparison import COST, front
-from glasshouse.geography import plural
+from glasshouse.model.geography import plural
 from glasshouse.report.comparison import NAMES
 from glasshouse.report.description import (
     Block,

@@ -10,7 +10,7 @@ import polars as pl
 
 from glasshouse.assess.microdata import RuleResult
 from glasshouse.assess.variability import ALL, published
-from glasshouse.geography import plural
+from glasshouse.model.geography import plural
 from glasshouse.report.audit_words import label
 from glasshouse.report.description import (
     Block,

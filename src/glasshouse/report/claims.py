@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from glasshouse.assess.claims import EVERY, SINGLETON, SURPRISING, Results
-from glasshouse.geography import plural
+from glasshouse.model.geography import plural
 from glasshouse.report.charts import COLOURS, SHADES, Spec, small
 from glasshouse.report.claims_tables import LEAST, WORDS, tables
 from glasshouse.report.tables import write_tables

@@ -14,7 +14,7 @@ from glasshouse.assess.claims import EVERY, SINGLETON, Results
 from glasshouse.assess.paper_claims import beside_paper, published
 from glasshouse.assess.paper_tables import Column, PaperTable
 from glasshouse.assess.rates import wilson
-from glasshouse.geography import plural
+from glasshouse.model.geography import plural
 
 LEAST = 10  # claims behind a box, or behind a row of probabilities that others may read
 WORDS = {SINGLETON: "exactly one household", EVERY: "any number of households"}

@@ -17,7 +17,7 @@ import polars as pl
 from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.errors import InputError
 from glasshouse.files.frames import open_source
-from glasshouse.geography import Geography
+from glasshouse.model.geography import Geography
 
 NATION = "nation"  # everyone: the level above all that the codes tell apart
 

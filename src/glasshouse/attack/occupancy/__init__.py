@@ -1,0 +1,1 @@
+"""What do two agencies' numbers say together about the same households?"""

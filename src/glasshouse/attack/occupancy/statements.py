@@ -1,0 +1,139 @@
+"""What do the numbers of two agencies say about one block? Limits for every statement, or why the block is left out.
+
+After appendix D of Steed, Qing and Wu: several properties of a block are one, their numbers added up; the households
+that report are taken for all that are subsidised; blocks whose numbers show that a property is not where its address
+is (more subsidised households than households, or people than people) are left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glasshouse.attack.occupancy.kinds import Block
+from glasshouse.errors import InputError
+from glasshouse.files.properties import rounded, rounded_down, within_rounding
+from glasshouse.model.records import UNLIMITED, Interval
+from glasshouse.scenarios.occupancy import Model, Occupancy, Sense, Statement
+
+QUARTERS = "group quarters"
+MORE_HOUSEHOLDS = "more subsidised households than households"
+MORE_PEOPLE = "more subsidised people than people"
+NO_HOUSEHOLDS = "no households"
+REASONS = (QUARTERS, NO_HOUSEHOLDS, MORE_HOUSEHOLDS, MORE_PEOPLE)
+
+
+@dataclass(frozen=True)
+class Property:
+    """What is published of a property: households that report; counts and percentages by column (None: unknown)."""
+
+    reported: int
+    columns: Mapping[str, int | None]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A block that is not asked about, and why."""
+
+    code: str
+    reason: str
+
+
+def block_of(
+    occupancy: Occupancy,
+    model: Model,
+    code: str,
+    census: Mapping[str, Interval],
+    properties: Sequence[Property],
+) -> Block | LeftOut:
+    """The limits of every statement of a model; a number that is not published has none."""
+    households = _exact(occupancy.households, code, census)
+    subsidised = sum(one.reported for one in properties)
+    if left_out := _left_out(occupancy, model, census, properties, households, subsidised):
+        return LeftOut(code, left_out)
+    limits = [
+        _of_properties(statement, properties, occupancy, census)
+        if statement.of_property
+        else _of_census(statement, census)
+        for statement in model.statements
+    ]
+    lower, upper = (np.array(some, np.int64) for some in zip(*limits, strict=True))
+    exact = [not one.of_property and one.name in census and census[one.name].lower == census[one.name].upper
+             for one in model.statements]  # fmt: skip
+    return Block(code, households, subsidised, lower, np.minimum(upper, UNLIMITED), np.array(exact, np.bool_))
+
+
+def _exact(variable: str, code: str, census: Mapping[str, Interval]) -> int:
+    if variable not in census:
+        raise InputError(f"block {code}: {variable} is not published; it says how many households there are")
+    if census[variable].lower != census[variable].upper:
+        raise InputError(f"block {code}: {variable} is an interval; the number of households must be exact")
+    return census[variable].lower
+
+
+def _left_out(
+    occupancy: Occupancy, model: Model, census: Mapping[str, Interval], properties: Sequence[Property],
+    households: int, subsidised: int,
+) -> str:  # fmt: skip
+    everyone, residents = (census.get(name) for name in (occupancy.everyone, occupancy.residents))
+    if model.without_quarters and everyone and residents and everyone.lower > residents.upper:
+        return QUARTERS
+    if households == 0:
+        return NO_HOUSEHOLDS
+    if subsidised > households:
+        return MORE_HOUSEHOLDS
+    column = next((s.columns[0] for s in model.statements if s.of_property and not s.share), "")
+    people = sum(one.columns.get(column) or 0 for one in properties)
+    known = residents or everyone
+    return MORE_PEOPLE if known is not None and people > known.upper else ""
+
+
+def _of_census(statement: Statement, census: Mapping[str, Interval]) -> tuple[int, int]:
+    number = census.get(statement.name, Interval(0))
+    return (number.lower, UNLIMITED) if statement.sense == Sense.AT_LEAST else (number.lower, number.upper)
+
+
+def _of_properties(
+    statement: Statement, properties: Sequence[Property], occupancy: Occupancy, census: Mapping[str, Interval]
+) -> tuple[int, int]:
+    """The limits of all properties of a block together."""
+    each = [_of_property(statement, one) for one in properties]
+    lower, upper = sum(low for low, _ in each), sum(high for _, high in each)
+    if statement.sense == Sense.AT_LEAST_OR_ALL:
+        lower = min(lower, largest(occupancy, census, sum(one.reported for one in properties)))
+    if statement.sense in (Sense.AT_LEAST, Sense.AT_LEAST_OR_ALL, Sense.ROUNDED_DOWN):
+        upper = UNLIMITED
+    return lower, upper
+
+
+def _of_property(statement: Statement, one: Property) -> tuple[int, int]:
+    values = [one.columns.get(column) for column in statement.columns]
+    if any(value is None for value in values):
+        return 0, one.reported if statement.share else UNLIMITED
+    known = [value for value in values if value is not None]
+    if not statement.share:
+        return known[0], known[0]
+    if statement.sense == Sense.WITHIN_ROUNDING:
+        ends = [within_rounding(value, one.reported) for value in known]
+        return sum(low for low, _ in ends), sum(high for _, high in ends)
+    how = rounded_down if statement.sense == Sense.ROUNDED_DOWN else rounded
+    total = min(sum(how(value, one.reported) for value in known), one.reported)
+    return total, total
+
+
+def largest(occupancy: Occupancy, census: Mapping[str, Interval], households: int) -> int:
+    """The most persons that so many of the block's households can have together, by the census alone."""
+    people = (census.get(occupancy.residents) or census.get(occupancy.everyone) or Interval(0)).upper
+    sizes = {name: least for name, least in occupancy.sizes.items() if name in census}
+    if len(sizes) < len(occupancy.sizes) or people >= UNLIMITED:
+        return UNLIMITED
+    order = sorted(sizes.items(), key=lambda one: -one[1])
+    beyond = people - sum(least * census[name].upper for name, least in sizes.items())
+    total, left = 0, households
+    for name, least in order:
+        taken = min(left, census[name].upper)
+        total, left = total + taken * least, left - taken
+    open_ended = census[order[0][0]].upper > 0 and households > 0  # the others have just as many as their line says
+    return people if left else min(people, total + max(beyond, 0) * open_ended)

@@ -1,0 +1,1 @@
+"""The terminal: what users type, what they see, and how it ends."""

@@ -1,0 +1,1 @@
+"""One question, one module: functions with typed keywords that return frozen results."""

@@ -1,0 +1,138 @@
+"""Where are the files of an audit? Those given, and those that its steps make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from glasshouse.commands.auditing.config import Config
+from glasshouse.errors import InputError
+from glasshouse.files.frames import open_source
+from glasshouse.files.geometry import read_shapes
+from glasshouse.files.records import open_records
+from glasshouse.files.tables import open_tables
+from glasshouse.scenarios.load import Scenario, load
+
+PERFECT = "perfect"  # who knows the place, sex and age of everybody: the truth itself, read as a list
+BYTES_A_PERSON = {".parquet": 5, ".gz": 8, ".csv": 60, ".zip": 10}  # of published tables, roughly
+BYTES_A_RECORD = {".parquet": 8, ".gz": 7, ".csv": 40}
+
+
+@dataclass(frozen=True)
+class Files:
+    """The inputs of every step; None: neither given nor made."""
+
+    folder: Path
+    tables: Path
+    counted: bool  # the tables are counted from records by the audit itself
+    records: Path | None
+    published: Path | None
+    households: Path | None
+    household_tables: Path | None
+    occupancy_tables: Path | None
+    properties: Path | None
+    geometry: Path | None
+    coordinates: Path | None  # of places, where that is what the geometry is
+    lists: dict[str, Path]
+    persons: float  # about how many
+    named: bool = True  # the records say who is who (person_id)
+
+    @property
+    def strongest(self) -> str:
+        """The list of the attacker who knows most: its figures stand on the first screen, protections must stop it."""
+        return PERFECT if PERFECT in self.lists else list(self.lists)[-1]
+
+    @property
+    def given(self) -> dict[str, Path]:
+        """The files that the result depends on, by their role."""
+        roles = {
+            "tables": None if self.counted else self.tables, "records": self.records, "published": self.published,
+            "households": self.households, "household tables": self.household_tables,
+            "occupancy tables": self.occupancy_tables, "properties": self.properties, "geometry": self.geometry,
+            **{f"attacker {name}": path for name, path in self.lists.items()},
+        }  # fmt: skip
+        return {role: path for role, path in roles.items() if path and self.folder not in path.parents}
+
+
+def files_of(config: Config, folder: Path) -> Files:
+    """Where every file is, or will be."""
+    if config.synthetic is not None:
+        county = folder / "county"
+        lists = {name: county / f"{name}.parquet" for name in ("commercial",)} | {**config.attackers.lists}
+        lists |= {f"bought-{grade}": folder / f"bought-{grade}.parquet" for grade in config.attackers.presets}
+        lists |= {PERFECT: county / "attacker-perfect.parquet"} if config.attackers.perfect else {}
+        blocks = county / "blocks.parquet"
+        return Files(
+            folder, folder / "tables.parquet", True, county / "cef.parquet", county / "hdf.parquet",
+            county / "households.parquet", folder / "household-tables.parquet", folder / "occupancy-tables.parquet",
+            county / "housing.parquet", blocks, blocks, lists, config.synthetic.persons,
+        )  # fmt: skip
+    given = config.input
+    assert given is not None  # one of the two is there
+    lists = dict(config.attackers.lists)
+    if given.records:
+        lists |= {f"bought-{grade}": folder / f"bought-{grade}.parquet" for grade in config.attackers.presets}
+    if config.attackers.perfect and given.records:
+        lists |= {PERFECT: given.records}
+    made, named = given.households is not None, given.records is not None and _has(given.records, "person_id")
+    source = given.records or given.published
+    counted = given.tables is None
+    tables = folder / "tables.parquet" if given.tables is None else given.tables
+    geometry = given.geometry
+    return Files(
+        folder, tables, counted, given.records, given.published or given.records, given.households,
+        given.household_tables or (folder / "household-tables.parquet" if made else None),
+        given.occupancy_tables or (folder / "occupancy-tables.parquet" if made else None),
+        given.properties, geometry, geometry if geometry and _is_table(geometry) else None, lists,
+        _counted(source) if source else _about(tables, BYTES_A_PERSON), named,
+    )  # fmt: skip
+
+
+def _is_table(path: Path) -> bool:
+    """Is it a table with a row for each place, and not GeoJSON? Then protections can use it too."""
+    if path.suffix.lower() in (".geojson", ".json"):
+        return False
+    return _has(path, "x", "y")
+
+
+def _has(path: Path, *columns: str) -> bool:
+    return set(columns) <= set(open_source(path).columns)
+
+
+def _counted(path: Path) -> float:
+    """How many records a file has; about, where it would have to be unpacked for that."""
+    if path.suffix.lower() == ".parquet":
+        return float(pl.scan_parquet(path).select(pl.len()).collect().item())
+    if path.suffix.lower() == ".csv":
+        with path.open("rb") as stream:
+            return float(sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")))
+    return _about(path, BYTES_A_RECORD)
+
+
+def refuse_unreadable(config: Config, files: Files, scenario: Scenario) -> None:
+    """Look at the head of every file that is given, before anything is done: a mistake is said now, not tomorrow."""
+    given = config.input
+    if given is None:
+        return
+    if given.tables is not None:
+        open_tables(given.tables, scenario, given.codebook)
+    for records in (given.records, given.published):
+        if records is not None:
+            open_records(records, scenario)
+    for part, tables in ((config.claims, given.household_tables), (config.occupancy, given.occupancy_tables)):
+        if part is not None and tables is not None:
+            open_tables(tables, load(part.scenario), None)
+        elif part is not None and given.households is not None:
+            open_records(given.households, load(part.scenario))
+    if given.geometry is not None:
+        try:
+            read_shapes(given.geometry, scenario.geography)
+        except InputError as error:
+            raise InputError(f"input.geometry: {error}") from None
+
+
+def _about(path: Path, size: dict[str, int]) -> float:
+    """How many persons a file is about, from its size: good enough to say how long it takes."""
+    return path.stat().st_size / size.get(path.suffix.lower(), 40)

@@ -1,0 +1,370 @@
+"""What does an audit do, in which order, and what does it leave out? Steps, each a command that a user could type.
+
+Every step writes a folder or file of its own and can be gone on with; so can the whole. What the inputs do not allow is
+left out, and why is said. The order of the steps, and what a budget of time leaves out, depend on the configuration and
+the size of the inputs alone, not on the machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from glasshouse.attack.claims.withholding import named
+from glasshouse.cli.calling import call
+from glasshouse.cli.options import chosen_scenario
+from glasshouse.commands.auditing.config import Config
+from glasshouse.commands.auditing.files import Files
+from glasshouse.commands.compare_plan import read_plan
+from glasshouse.commands.work.picked_places import parse_pick
+from glasshouse.errors import InputError
+from glasshouse.files.output import private_file, row_writer
+from glasshouse.mechanism.account import allocation
+from glasshouse.model.geography import plural
+from glasshouse.population.attackers import quality
+from glasshouse.population.bought_lists import buy_list
+from glasshouse.population.preset import load_preset
+from glasshouse.scenarios.load import Scenario, load
+
+Said = dict[str, Any]
+LEAKS = pl.Schema({
+    "tables": pl.String, "title": pl.String, "names": pl.String, "units": pl.Int64, "blocks": pl.Int64,
+    "records": pl.Int64, "certain": pl.Int64, "without": pl.Int64, "zero": pl.Int64, "zero_without": pl.Int64,
+    "not_compared": pl.String,
+})  # fmt: skip
+# what a threshold is measured by, where that is not always done
+MEASURED_BY = {
+    "precision_exposed": "reidentify", "advantage_exposed": "reidentify", "found_exposed": "reidentify",
+    "claims_households": "claims", "detected_blocks": "occupancy", "posterior": "noise",
+}  # fmt: skip
+# what a budget of time gives up first
+DISPENSABLE = ("compare", "leaks", "claims", "occupancy", "reidentify")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One part of an audit: what it answers, what it is estimated to take, or why it is left out."""
+
+    name: str
+    says: str
+    seconds: float
+    do: Callable[[Caller], Said]
+    without: str = ""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """How steps call commands: with the workers of the audit, and what others have found before."""
+
+    workers: int | None
+    executor: str | None
+    shown: bool
+    before: Mapping[str, Said]
+
+    def crew(self) -> list[str]:
+        if self.executor:
+            return ["--executor", self.executor]
+        return ["--workers", str(self.workers)] if self.workers else []
+
+    def __call__(self, name: str, *arguments: str | Path, shown: bool | None = None) -> Said:
+        """Run a command. The folders of an audit are its own: what is there of another configuration is replaced."""
+        shown = self.shown if shown is None else shown
+        try:
+            return call(arguments, f"step {name}", shown=shown)
+        except InputError as error:
+            if "--overwrite" not in str(error):
+                raise
+            return call([*arguments, "--overwrite"], f"step {name}", shown=shown)
+
+
+def steps_of(config: Config, files: Files) -> tuple[Step, ...]:
+    """Every step, in order; those that are left out say why."""
+    every = tuple(_steps(config, files, chosen_scenario(config.scenario, ",".join(config.tables), [])))
+    if config.minutes is None:
+        return every
+    for name in DISPENSABLE:
+        if sum(step.seconds for step in every if not step.without) <= 60 * config.minutes:
+            break
+        over = f"the budget of {config.minutes:g} minutes does not allow it"
+        every = tuple(replace(step, without=step.without or over) if step.name == name else step for step in every)
+    return every
+
+
+def refuse_unmeasured(config: Config, steps: Sequence[Step]) -> None:
+    """A threshold that nothing could pass would be a promise that is not kept."""
+    left_out = {step.name: step.without for step in steps if step.without}
+    unmet = [
+        f"thresholds.{key} is set, but the step that measures it, {MEASURED_BY[key]}, is left out: "
+        f"{left_out[MEASURED_BY[key]]}"
+        for key, limit in config.thresholds
+        if limit is not None and MEASURED_BY.get(key) in left_out
+    ]
+    if unmet:
+        raise InputError(*unmet)
+
+
+def refuse_unknown(config: Config) -> None:
+    """Names that only a later step would look up are looked up now."""
+    if config.claims is not None:
+        claims = load(config.claims.scenario)
+        if config.claims.pick:
+            parse_pick(config.claims.pick, claims.geography)
+    if config.occupancy is not None and load(config.occupancy.scenario).occupancy is None:
+        raise InputError(f"occupancy.scenario: {config.occupancy.scenario} says nothing of a second agency")
+    if config.noise is not None and config.noise.budget:
+        allocation(config.noise.budget).rhos(config.noise.query)
+    if config.synthetic is not None:
+        load_preset(config.synthetic.preset)
+        quality(config.synthetic.commercial)
+    if config.protections is not None:
+        plan = read_plan(config.protections.plan)
+        for name in config.protections.settings:
+            plan.setting(name)
+
+
+def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
+    persons, blocks = files.persons, files.persons / 40
+    seed, made, read = ["--seed", str(config.seed)], config.synthetic, _reading(config, files, config.tables)
+    yield Step(
+        "synthesize", "a county with a known truth", 2 + persons / 20_000,
+        lambda ask: ask(
+            "synthesize", "synthesize", "--persons", str(made.persons), "--seed", str(made.seed),
+            "--preset", made.preset, "--commercial", made.commercial, "--subsidised", str(made.subsidised),
+            "--out", files.folder / "county",
+        ) if made else {},
+        "" if made else "the files are given",
+    )  # fmt: skip
+    yield Step(
+        "tabulate", "what is published", 2 + persons / 30_000,
+        lambda ask: ask(
+            "tabulate", "tabulate", _there(files.published), "--scenario", config.scenario, *_only(config.tables),
+            "--out", files.tables,
+        ),
+        "" if files.counted else "the tables are given",
+    )  # fmt: skip
+    yield Step("check", "can all numbers be true?", 3 + blocks / 150, lambda ask: _check(ask, read, files))
+    yield Step(
+        "reconstruct", "which records fit?", 4 + blocks / 200,
+        lambda ask: ask("reconstruct", "reconstruct", *read, *seed, *ask.crew(), "--out", files.folder / "rebuilt"),
+    )  # fmt: skip
+    yield Step(
+        "vary", "how sure is that?", 6 + blocks / 120,
+        lambda ask: ask(
+            "vary", "vary", *read, *seed, *ask.crew(), "--from", files.folder / "rebuilt", "--out",
+            files.folder / "solvar",
+        ),
+    )  # fmt: skip
+    families = named(scenario.tables, by_family=True)
+    yield Step(
+        "leaks", "which tables give it away?", 2 + len(families) * (1.5 + config.leaks.blocks / 150),
+        lambda ask: _leaks(ask, config, files, scenario),
+        "leaks.blocks is 0" if not config.leaks.blocks else "there is one table only" if len(families) < 2 else "",
+    )  # fmt: skip
+    groups = 3 * config.attackers.leave_one_out
+    yield Step(
+        "reidentify", "who could be identified, compared with guessing?", 6 + persons / 3000 + groups / 25,
+        lambda ask: _reidentify(ask, config, files, seed),
+        _no_truth(files),
+    )  # fmt: skip
+    yield from _household_steps(config, files)
+    yield Step(
+        "noise", "what would one noisy count give away?", 1, lambda ask: _noise(ask, config, files),
+        "" if config.noise else "no [noise] with a budget or rho",
+    )  # fmt: skip
+    yield Step(
+        "compare", "which protection stops it, at what price?", _compare_seconds(config, persons),
+        lambda ask: _compare(ask, config, files),
+        "no [protections] to compare" if not config.protections
+        else "protections are compared with all tables of a scenario, and here only some are used (tables)"
+        if config.tables else _no_truth(files),
+    )  # fmt: skip
+
+
+def _only(tables: Sequence[str]) -> list[str]:
+    return ["--tables", ",".join(tables)] if tables else []
+
+
+def _reading(config: Config, files: Files, tables: Sequence[str]) -> list[str | Path]:
+    """How a command reads the published tables, or some of them."""
+    read: list[str | Path] = [files.tables, "--scenario", config.scenario, *_only(tables)]
+    if config.input is not None:
+        assumed = config.input.assume_published
+        if assumed not in ("all", "seen"):  # a list: of those that are looked at
+            kept = [name.strip() for name in assumed.split(",") if not tables or name.strip() in tables]
+            assumed = ",".join(kept) or "seen"
+        read += ["--assume-published", assumed]
+        read += ["--codebook", config.input.codebook] if config.input.codebook else []
+    return read
+
+
+def _household_steps(config: Config, files: Files) -> Iterator[Step]:
+    claims, occupancy = config.claims, config.occupancy
+    no_households = "no [input] households, and no tables of them"
+    yield Step(
+        "claims", "what must be true of households?", 10 + files.persons / 10_000,
+        lambda ask: _claims(ask, config, files),
+        "no [claims]" if claims is None else "" if files.household_tables else no_households,
+    )  # fmt: skip
+    yield Step(
+        "occupancy", "what do two agencies give away together?", 6 + files.persons / 10_000,
+        lambda ask: _occupancy(ask, config, files),
+        "no [occupancy]" if occupancy is None
+        else "" if files.occupancy_tables and files.properties
+        else no_households if files.properties else "no [input] properties",
+    )  # fmt: skip
+
+
+def _no_truth(files: Files) -> str:
+    """Why nobody can be looked for, if so."""
+    if not files.records:
+        return "no [input] records: without the truth nobody can say who was found"
+    if not files.named:
+        return f"{files.records.name} has no column person_id: nobody can say who was found"
+    return "" if files.lists else "no attacker: no [attackers.lists], no presets, and perfect = false"
+
+
+def _there(path: Path | None) -> Path:
+    assert path is not None  # a step that needs it is left out without
+    return path
+
+
+def _compare_seconds(config: Config, persons: float) -> float:
+    if config.protections is None:
+        return 0
+    plan = read_plan(config.protections.plan)
+    runs = len(config.protections.settings or plan.settings) * (config.protections.seeds or len(plan.seeds))
+    return 4 + runs * (4 + persons / 2500) / 2
+
+
+# What steps do beyond one command
+
+
+def _kept(path: Path, said: Said) -> Said:
+    with private_file(path) as stream:
+        stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
+    return said
+
+
+def _check(ask: Caller, read: Sequence[str | Path], files: Files) -> Said:
+    """Contradictions are kept with the data; the report says how many."""
+    said = ask("check", "check", *read)
+    return _kept(files.folder / "check.json", {key: value for key, value in said.items() if key != "tables"})
+
+
+def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Said:
+    """Each family of tables withheld, in some whole units: how many records are then certain?"""
+    out = files.folder / "leaks.parquet"
+    places = pl.read_parquet(files.folder / "solvar" / "places.parquet")
+    unit, place = scenario.geography.unit, scenario.geography.place
+    units = _drawn_units(places, unit, config)
+    inside = places.filter(pl.col(unit).is_in(units) & (pl.col("population") > 0))
+    records, certain = int(inside["population"].sum()), int(inside["certain"].sum())
+    zero = inside.filter(pl.col("solvar_upper") == 0).height
+    rows: list[tuple[Any, ...]] = []
+    base, absent = ask.before["vary"].get("not_compared", []), set(ask.before["check"]["absent"])
+    there = [table for table in scenario.tables if table.name not in absent]
+    for name, withheld in named(there, by_family=True).items():
+        kept = [table.name for table in there if table not in withheld]
+        shared = (len(units), inside.height, records, certain)
+        whole = (name, withheld[0].title, ",".join(table.name for table in withheld), *shared)
+        if not any(table.level == place for table in there if table not in withheld):
+            rows.append((*whole, None, zero, None, f"no table of a {place} is left"))
+            continue
+        folder = files.folder / "leaks" / _folder(name)
+        said = ask(
+            "leaks", "vary", *_reading(config, files, kept), "--units", ",".join(units),
+            "--seed", str(config.seed), "--workers", "1", "--out", folder, shown=False,
+        )  # fmt: skip
+        untold = [name for name in said.get("not_compared", ()) if name not in base]
+        found = pl.read_parquet(folder / "places.parquet").filter(pl.col("population") > 0)
+        zeros = found.filter(pl.col("solvar_upper") == 0).height
+        rows.append((*whole, int(found["certain"].sum()), zero, zeros, ", ".join(untold)))
+    frame = pl.DataFrame(rows, schema=LEAKS, orient="row")
+    with row_writer(out) as writer:
+        writer.write(frame)
+    return {"families": frame.height, "units": len(units), plural(place): inside.height}
+
+
+def _folder(name: str) -> str:
+    """A family of tables as the name of a folder: P12, A-I is P12-A-I."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name)
+
+
+def _drawn_units(places: pl.DataFrame, unit: str, config: Config) -> list[str]:
+    """Units in an order of chance, until they have enough places."""
+    counts = dict(places.filter(pl.col("population") > 0).group_by(unit).len().iter_rows())
+    drawn, total = [], 0
+    for code in sorted(counts, key=lambda code: hashlib.sha256(f"{config.seed}/{code}/leaks".encode()).digest()):
+        if total >= config.leaks.blocks:
+            break
+        drawn.append(code)
+        total += counts[code]
+    return sorted(drawn)
+
+
+def _reidentify(ask: Caller, config: Config, files: Files, seed: Sequence[str]) -> Said:
+    for grade in config.attackers.presets:
+        out = files.folder / f"bought-{grade}.parquet"
+        buy_list(_there(files.records), load(config.scenario), grade, config.seed, out)
+    lists = [text for name, path in files.lists.items() for text in ("--attacker", f"{name}={path}")]
+    return ask(
+        "reidentify", "reidentify", files.folder / "rebuilt", "--vary", files.folder / "solvar",
+        "--truth", _there(files.records), "--published", _there(files.published or files.records), *lists,
+        "--scenario", config.scenario,
+        "--leave-one-out", str(config.attackers.leave_one_out), *seed, *ask.crew(), "--out", files.folder / "risk",
+    )  # fmt: skip
+
+
+def _claims(ask: Caller, config: Config, files: Files) -> Said:
+    claims, tables = config.claims, _there(files.household_tables)
+    assert claims is not None
+    if tables.parent == files.folder and files.households:
+        ask("claims", "tabulate", files.households, "--scenario", claims.scenario, "--out", tables)
+    truth = ["--truth", str(files.households)] if files.households else []
+    return ask(
+        "claims", "verify", tables, "--scenario", claims.scenario, "--columns", str(claims.columns),
+        *(["--pick", claims.pick] if claims.pick else []), *(["--leaks", claims.leaks] if claims.leaks else []),
+        *truth, "--seed", str(config.seed), *ask.crew(), "--out", files.folder / "claims",
+    )  # fmt: skip
+
+
+def _occupancy(ask: Caller, config: Config, files: Files) -> Said:
+    occupancy, tables = config.occupancy, _there(files.occupancy_tables)
+    assert occupancy is not None
+    if tables.parent == files.folder and files.households:
+        ask("occupancy", "tabulate", files.households, "--scenario", occupancy.scenario, "--out", tables)
+    return ask(
+        "occupancy", "detect", tables, "--scenario", occupancy.scenario, "--properties", _there(files.properties),
+        "--model", occupancy.model, "--why", *ask.crew(), "--out", files.folder / "occupancy",
+    )  # fmt: skip
+
+
+def _noise(ask: Caller, config: Config, files: Files) -> Said:
+    noise = config.noise
+    assert noise is not None
+    if noise.rho is not None:
+        return _kept(files.folder / "noise.json", {"rho": noise.rho, "prior": noise.prior})
+    said = ask(
+        "noise", "infer", "plan", "--allocation", noise.budget, "--query", noise.query, "--prior", str(noise.prior),
+        shown=True,
+    )  # fmt: skip
+    return _kept(files.folder / "noise.json", said)
+
+
+def _compare(ask: Caller, config: Config, files: Files) -> Said:
+    wanted = config.protections
+    assert wanted is not None
+    return ask(
+        "compare", "compare", "--scenario", config.scenario, "--truth", _there(files.records),
+        "--attacker", f"{files.strongest}={files.lists[files.strongest]}",
+        *(["--blocks", str(files.coordinates)] if files.coordinates else []), "--plan", wanted.plan,
+        *(text for name in wanted.settings for text in ("--setting", name)), "--seeds", str(wanted.seeds),
+        *(["--workers", str(ask.workers)] if ask.workers else []), "--out", files.folder / "compared",
+    )  # fmt: skip

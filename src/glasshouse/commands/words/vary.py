@@ -1,0 +1,121 @@
+"""What does `glasshouse vary` say at the end? The tables of the paper, a picture, and a few lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from glasshouse.assess.variability import by_size, headline, quantiles
+from glasshouse.engine.study import Job, Tally
+from glasshouse.files.output import private_file
+from glasshouse.model.geography import plural
+from glasshouse.report.charts import write
+from glasshouse.report.variability import picture
+from glasshouse.scenarios.load import Scenario
+
+SUMMARY, PICTURE = "summary.json", "solvar-by-size.svg"
+
+
+def summarise(
+    folder: Path, job: Job, tally: Tally, counted: tuple[pl.DataFrame, bool] | None
+) -> tuple[dict[str, Any], list[str], list[str]]:
+    """The summary for scripts, in words, and the further files that were written.
+
+    `counted` has the uniques of each place as Table S5 counts them; without, all records of the start are counted.
+    """
+    scenario, geography = job.scenario, job.scenario.geography
+    columns = pl.col(geography.place).alias("block"), pl.col(geography.unit).alias("tract")  # they may be the same
+    places = pl.read_parquet(folder / "places.parquet").with_columns(*columns)
+    areas = pl.read_parquet(folder / "areas.parquet")
+    left_out = _left_out(tally, scenario)
+    if places.filter(pl.col("population") > 0).is_empty():
+        what = f"every {geography.unit} was left out" if tally.refused else f"no {geography.place} has any records"
+        return {"headline": None}, [f"{what} -> {folder}"], []
+    places, among = _with_uniques(places, counted)
+    told: dict[str, Any] = {
+        "headline": headline(places),
+        "by_size": by_size(places).to_dicts(),
+        "quantiles": quantiles(places).to_dicts(),
+        "unique_among": among,
+    }
+    inhabited = areas.filter(pl.col("population") > 0)
+    known = inhabited.filter((pl.col("distance_upper") == 0) & (pl.col("proof") != "undecided")).height
+    told["areas"] = {
+        "level": areas.columns[0],
+        "areas": inhabited.height,
+        "proved_unique": known,
+        "undecided": inhabited.filter(pl.col("proof") == "undecided").height,
+    }
+    with private_file(folder / SUMMARY) as stream:
+        stream.write((json.dumps(told, indent=2) + "\n").encode())
+    write(picture(places), folder / PICTURE)
+    said = {**told, "starts_outside": tally.counts["starts_outside"], "not_compared": list(job.published.left_out)}
+    return said, [*_lines(told, job, counted is not None), *left_out, f"-> {folder}"], [SUMMARY, PICTURE]
+
+
+def _with_uniques(places: pl.DataFrame, counted: tuple[pl.DataFrame, bool] | None) -> tuple[pl.DataFrame, str]:
+    """The places with uniques counted in a file of records, if one is given and it is the records of these tables."""
+    if counted is None:
+        return places, "all records of the start"
+    found, flagged = counted
+    joined = places.select("block", "population").join(
+        found, left_on="block", right_on="geoid", how="left", maintain_order="left"
+    )
+    wrong = joined.filter(pl.col("records").fill_null(0) != pl.col("population"))
+    if wrong.height:
+        block, tables, records = wrong.select("block", "population", pl.col("records").fill_null(0)).row(0)
+        return places, (
+            f"all records of the start; those of --uniques are not behind these tables: {records:,} of {block}, "
+            f"where the tables have {tables:,}"
+        )
+    who = "data-defined records of the file given" if flagged else "all records of the file given"
+    return places.with_columns(joined["unique"].fill_null(0)), who
+
+
+def _left_out(tally: Tally, scenario: Scenario) -> list[str]:
+    if not tally.refused:
+        return []
+    return [f"    left out                   {scenario.geography.told({scenario.geography.unit: len(tally.refused)})}"]
+
+
+def _lines(told: dict[str, Any], job: Job, with_uniques: bool) -> list[str]:
+    head, areas, blocks = told["headline"], told["areas"], plural(job.scenario.geography.place)
+    level = plural(areas["level"])
+    undecided = f"{head['undecided']:,} {blocks}"
+    if job.options["jointly"]:
+        undecided += f", {areas['undecided']:,} {level}"
+    untold = f", compared without {', '.join(job.published.left_out)}" if job.published.left_out else ""
+    width = max(26, *(len(f"{one} with one solution") + 2 for one in (blocks, level)))
+    told_places = job.scenario.geography.told({job.scenario.geography.place: head["blocks"]})
+
+    def line(what: str, found: str) -> str:
+        return f"    {what:<{width}}{found}"
+
+    lines = [
+        f"{head['population']:,} records in {told_places}{untold}",
+        line("certain", f"{_span(head['share_certain'], head['share_certain_upper'])} of all records"),
+        line(
+            f"{blocks} with one solution",
+            f"{head['zero_solvar_share']:7.2%} of {blocks}, {head['zero_solvar_population_share']:.2%} of all records",
+        ),
+        line("could differ (solvar)", f"{_span(head['solvar_mean'], head['solvar_mean_upper'])} of all records"),
+        line("two solutions differ in", f"at most {head['most_between_any_two']:.2%} of all records"),
+        line(f"{level} with one solution", f"{areas['proved_unique']:,} of {areas['areas']:,}"),
+        line("undecided", undecided),
+    ]
+    if with_uniques:
+        unique = next(row["unique_share"] for row in told["by_size"] if row["band"] == "all")
+        lines.append(line("unique", f"{unique:7.2%} of all records ({told['unique_among']})"))
+    lines += ["", f"    {'persons':<9}{blocks:>11}{'with one solution':>20}{'certain records':>18}"]
+    for row in told["by_size"]:
+        if row["blocks"]:
+            shares = f"{row['zero_share']:>20.1%}{row['certain_share']:>18.1%}"
+            lines.append(f"    {row['band']:<9}{row['blocks']:>11,}{shares}")
+    return lines
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:7.2%}" if low == high else f"{low:.2%} to {high:.2%}"

@@ -1,0 +1,175 @@
+"""Who is left out, from which worlds, and what came of it? The plan of `--leave-one-out`, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from glasshouse.assess.rates import paired
+from glasshouse.assess.reidentification import added
+from glasshouse.assess.variability import ALL
+from glasshouse.attack.people.reidentify import Ints
+from glasshouse.attack.published import Published, untold
+from glasshouse.commands.work.leave_one_out import GROUPS, HOUSEHOLD, LEAVING, Attack, Everyone
+from glasshouse.commands.work.linking import Attacked
+from glasshouse.commands.work.reidentify import ID, TRUTH, Reidentification
+from glasshouse.engine.ledger import Ledger
+from glasshouse.engine.study import chance
+from glasshouse.errors import InputError, unknown
+from glasshouse.files.records import RecordFile, level_matrix
+from glasshouse.model.tabulate import compile_tables
+from glasshouse.protection.swap.by_rates import Draws, Rates
+from glasshouse.protection.swap.persons import Persons, settle
+from glasshouse.scenarios.load import Scenario
+
+ADULT = 18
+QUARTERS = "gq"  # the column that says who lives in group quarters
+
+
+def plan(ledger: Ledger, job: Reidentification, wanted: int) -> dict[str, dict[str, Ints]]:
+    """By unit and group, the persons left out: of every group as many as wanted, drawn without replacement.
+
+    A person is a number among those of the group in the unit; the unit knows who that is.
+    """
+    sizes: dict[str, list[int]] = {group: [] for group in GROUPS}
+    units = list(ledger.held())
+    for unit in units:
+        frame = ledger.read(unit).frames.get("counts")
+        some = {}
+        if frame is not None:
+            rows = frame.filter(
+                pl.col("data") == TRUTH, pl.col("attacker") == job.attackers[0], pl.col("band") == ALL
+            )  # fmt: skip
+            some = dict(rows.select("group", "population").iter_rows())
+        everybody = some.get("modal", 0) + some.get("nonmodal", 0)
+        for group in GROUPS:
+            sizes[group].append(everybody if group == ALL else some.get(group, 0))
+    found: dict[str, dict[str, Ints]] = {}
+    for group in GROUPS:
+        ends = np.cumsum(sizes[group])
+        total = int(ends[-1]) if len(ends) else 0
+        drawn = np.sort(chance(job.seed, group, "leave one out").choice(total, min(wanted, total), replace=False))
+        unit_of = np.searchsorted(ends, drawn, side="right")
+        for number in np.unique(unit_of):
+            mine = drawn[unit_of == number] - (ends[number] - sizes[group][number])
+            found.setdefault(units[number], {})[group] = mine.astype(np.int64)
+    return found
+
+
+def attacks_of(data: Sequence[Attacked], scenario: Scenario) -> tuple[Attack, ...]:
+    """The reconstructions that can be done again, as their folders say they were done."""
+    found = []
+    for file in data:
+        told: dict[str, Any] | None = file.told
+        if told is not None:
+            parameters, level = told["parameters"], told["counts"]["level"]
+            chosen = scenario.choose(parameters["tables"])
+            area = None if level == scenario.geography.place else level
+            found.append(
+                Attack(file.name, _published(chosen, area), area, parameters["seed"], parameters["effort"])
+            )  # fmt: skip
+    if not found:
+        raise InputError("--leave-one-out needs a folder of reconstruct, so that it can be done again without a person")
+    return tuple(found)
+
+
+def _published(scenario: Scenario, area: str | None) -> Published:
+    inner = tuple(table for table in scenario.tables if table.level == scenario.geography.place)
+    outer = tuple(table for table in scenario.tables if area is not None and table.level == area)
+    # as `tabulate` writes them: without subtotals, which say nothing more
+    variables = [compile_tables(scenario.schema, some).variables if some else () for some in (inner, outer)]
+    left_out = untold(scenario.schema, (*inner, *outer))
+    return Published(
+        scenario.schema, inner, variables[0], outer, variables[1], scenario.bins, scenario.unique_on, left_out
+    )  # fmt: skip
+
+
+def rates_of(text: str) -> Rates:
+    """`BASE,RISKY`: the chances to be swapped."""
+    try:
+        base, risky = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--swap {text}: expected two chances, BASE,RISKY, as in 0.02,0.10") from None
+    try:
+        return Rates(base, risky)
+    except InputError as error:
+        raise InputError(f"--swap {text}: {error}") from None
+
+
+def everyone(truth: RecordFile, scenario: Scenario, rates: Rates, seed: int, job: Reidentification) -> Everyone:
+    """Everybody of the truth in memory, and their households swapped."""
+    if HOUSEHOLD not in truth.source.columns:
+        raise InputError(
+            f"{truth.source.path.name}: column '{HOUSEHOLD}' is missing; households are swapped, so --swap must know "
+            f"who lives with whom; found: {truth.source.told}"
+        )
+    if "age" not in scenario.schema.position:
+        raise unknown("attribute (--swap pairs households by their adults)", "age", scenario.schema.position)
+    quarters = (QUARTERS,) if QUARTERS in truth.source.columns else ()
+    frame = pl.concat(truth.frames(names=(ID, HOUSEHOLD, *quarters)))
+    if frame[HOUSEHOLD].null_count():
+        raise InputError(f"{truth.source.path.name}: a {HOUSEHOLD} is blank; --swap must know who lives with whom")
+    geography = scenario.geography
+    blocks = frame["geoid"].unique().sort()
+    block = blocks.search_sorted(frame["geoid"]).to_numpy().astype(np.int64)
+    homes = frame[HOUSEHOLD].unique().sort()
+    unit = homes.search_sorted(frame[HOUSEHOLD]).to_numpy().astype(np.int64)
+    unit_block = np.zeros(len(homes), np.int64)
+    unit_block[unit] = block
+    if np.any(unit_block[unit] != block):
+        raise InputError(f"{truth.source.path.name}: a household is in two {geography.place}s; expected one")
+    levels = list(geography.lengths)
+    area = levels[max(levels.index(geography.unit) - 1, 0)]
+    household = np.ones(len(homes), np.bool_)
+    if quarters:
+        household[unit[(frame[QUARTERS].fill_null("0") != "0").to_numpy()]] = False
+    codes = level_matrix(frame, scenario.schema)
+    persons = Persons(
+        unit,
+        codes[:, scenario.schema.position["age"]] >= ADULT,
+        job.features.cell(job.features.levels(codes)),
+        frame[ID].is_not_null().to_numpy(),
+        unit_block,
+        _ranked(blocks.str.head(geography.lengths[area]))[unit_block],
+        _ranked(blocks.str.head(geography.lengths[geography.unit]))[unit_block],
+        household,
+    )
+    draws = Draws.of(len(homes), chance(seed, "households", "swap"))
+    return Everyone(settle(persons, rates, draws), np.ascontiguousarray(codes), tuple(blocks))
+
+
+def _ranked(codes: pl.Series) -> Ints:
+    return codes.rank("dense").to_numpy().astype(np.int64)
+
+
+def outcome(frames: Iterable[pl.DataFrame], attackers: Sequence[str]) -> pl.DataFrame:
+    """How much more often each teller is right about people because they were there, with the interval of that.
+
+    `share_in` and `share_out` are of all persons left out in turn, `listed` or not; one about whom nothing is inferred
+    counts as not right. Precision is of those about whom something is inferred.
+    """
+    total = added(frames, LEAVING)
+    rows = []
+    for row in total.iter_rows(named=True):
+        only_in, only_out = row["right_in"] - row["right_both"], row["right_out"] - row["right_both"]
+        neither = row["persons"] - row["right_both"] - only_in - only_out
+        rate = paired(only_in, only_out, row["right_both"], neither)
+        rows.append((rate.value, rate.low, rate.high))
+    found = pl.DataFrame(rows, schema={"difference": pl.Float64, "low": pl.Float64, "high": pl.Float64}, orient="row")
+    persons, right = pl.col("persons"), {end: pl.col(f"right_{end}") for end in ("in", "out")}
+    shares = [(right[end] / persons).alias(f"share_{end}") for end in right]
+    precision = [
+        pl.when(pl.col(f"inferred_{end}") > 0).then(right[end] / pl.col(f"inferred_{end}")).alias(f"precision_{end}")
+        for end in right
+    ]
+    said = pl.concat([total.with_columns(*shares, *precision), found], how="horizontal")
+    order: Mapping[str, int] = {group: number for number, group in enumerate(GROUPS)}
+    by_group = pl.col("group").replace_strict(order, default=None)
+    by_list = pl.col("attacker").replace_strict(list(attackers), range(len(attackers)), default=None)
+    return said.sort(by_list, by_group, maintain_order=True).select(
+        "data", "attacker", "group", "persons", "listed", "inferred_in", "inferred_out", "right_in", "right_out",
+        "right_both", "share_in", "share_out", "difference", "low", "high", "precision_in", "precision_out",
+    )  # fmt: skip

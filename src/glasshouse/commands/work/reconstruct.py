@@ -1,0 +1,105 @@
+"""The job behind `glasshouse reconstruct`: the records of one unit, counted again, as rows of its files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from glasshouse.attack.published import Published, recounted
+from glasshouse.attack.reconstruct import Rebuilt, reconstruct
+from glasshouse.attack.reconstruct_noisy import Near, come_near
+from glasshouse.engine.study import Item, Job
+from glasshouse.errors import GlasshouseBug
+from glasshouse.files.records import record_frame
+from glasshouse.model.geography import Geography
+from glasshouse.model.records import UNLIMITED
+from glasshouse.program.integer import Proof
+from glasshouse.program.ladder import Rung
+from glasshouse.scenarios.load import Scenario
+
+QUESTION = "reconstruct"
+NEAREST = "nearest"  # the method of places whose numbers no records fit
+METHOD = pl.Series([rung.name.lower() for rung in Rung])
+
+
+def schemas(scenario: Scenario, published: Published) -> dict[str, pl.Schema]:
+    """The columns of the data files."""
+    geography = scenario.geography
+    nobody = np.empty(0, np.int32), np.empty((0, len(scenario.schema.attributes)), np.int16)
+    records = _records(scenario, published, (), *nobody).schema
+    places = {geography.place: pl.String, geography.unit: pl.String, "population": pl.Int64}
+    near = {"error": pl.Int64, "error_floor": pl.Int64, "proof": pl.String}
+    columns = {**places, "method": pl.String, "recounted": pl.Boolean, **near}
+    return {"records": records, "places": pl.Schema(columns)}
+
+
+def rebuild(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """One unit: its records, and of each place how they were found and that they count up to its numbers again.
+
+    Records that are only near to the numbers do not count up to them; how far they are is said instead.
+    """
+    scenario, counts = job.scenario, item.unit.counts
+    rebuilt: Rebuilt | Near
+    if measure := job.options.get("nearest"):
+        rng = job.generator(item.code, QUESTION)
+        rebuilt = come_near(job.published, item.unit, rng, measure, job.ladder)
+        again, _ = recounted(job.published, item.unit, rebuilt.place, rebuilt.codes)
+        if not np.array_equal(again, rebuilt.fits):
+            raise GlasshouseBug(f"records rebuilt for {item.code} do not count up to its numbers where they should")
+        known = rebuilt.error < UNLIMITED  # elsewhere nothing was found within the limits
+        far = pl.Series("error", rebuilt.error)
+        error = far.set(pl.Series(~known), None), pl.Series("error_floor", rebuilt.floor)
+        clock = rebuilt.clock
+        proof = [str(one) for one in rebuilt.proof]
+    else:
+        rebuilt = start_of(job, item)
+        again, none = rebuilt.recounted, np.zeros(len(counts.places), np.int64)
+        error = pl.Series("error", none), pl.Series("error_floor", none)
+        clock = False
+        proof = [str(Proof.EXACT)] * len(none)
+    population = np.bincount(rebuilt.place, minlength=len(counts.places)).astype(np.int64)
+    method = METHOD.gather(rebuilt.rung.astype(np.int64))
+    columns = [
+        *place_columns(counts.places, item.code, scenario.geography),
+        pl.Series("population", population),
+        pl.Series("method", np.where(again, method.to_numpy(), NEAREST), dtype=pl.String),
+        pl.Series("recounted", again),
+        *error,
+        pl.Series("proof", proof, dtype=pl.String),
+    ]
+    records = _records(scenario, job.published, counts.places, rebuilt.place, rebuilt.codes)
+    notes = {
+        "counts": {
+            "records": len(rebuilt.place),
+            "places": len(counts.places),
+            "populated": int((population > 0).sum()),
+            "fits": int(again.sum()),
+            "error": int(error[0].sum()),
+            "without": error[0].null_count(),
+        },
+        "clock": clock,
+    }
+    return {"records": records, "places": pl.DataFrame(columns)}, notes
+
+
+def start_of(job: Job, item: Item) -> Rebuilt:
+    """The records that `reconstruct` finds for a unit; `vary` starts from the same."""
+    rebuilt = reconstruct(job.published, item.unit, job.generator(item.code, QUESTION), job.ladder)
+    if not rebuilt.recounted.all() or not rebuilt.recounted_areas.all():
+        raise GlasshouseBug(f"records rebuilt for {item.code} do not count up to its numbers")
+    return rebuilt
+
+
+def place_columns(places: tuple[str, ...], unit: str, geography: Geography) -> list[pl.Series]:
+    """The place of each row, and the unit it lies in."""
+    column = pl.Series(geography.place, places, dtype=pl.String)
+    if geography.unit == geography.place:
+        return [column]
+    return [column, pl.repeat(unit, len(places), dtype=pl.String, eager=True).alias(geography.unit)]
+
+
+def _records(scenario: Scenario, published: Published, places: tuple[str, ...], place: Any, codes: Any) -> pl.DataFrame:
+    bins = {column: published.groups(column, codes) for column in published.bins}
+    return record_frame(scenario, places, place, codes, bins)

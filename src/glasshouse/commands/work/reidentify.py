@@ -1,0 +1,384 @@
+"""The job behind `glasshouse reidentify`: the people of one unit, linked, confirmed and guessed, as counts.
+
+A unit's answer is a few hundred counts, whatever its size; they are added up at the end. No record leaves a unit,
+unless links are asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from glasshouse.assess.baselines import Floats, Neighbours, modal_guess, modal_status, proportional_guess, reach, shares
+from glasshouse.assess.reidentification import Answer, Blocks, Standing, count, count_agreement, count_reach
+from glasshouse.attack.people.reidentify import (
+    IN_BINS,
+    NOBODY,
+    Features,
+    Flags,
+    Ints,
+    Links,
+    People,
+    agreement,
+    attached,
+    confirmed,
+    putative,
+    taken,
+)
+from glasshouse.engine.study import chance
+from glasshouse.model.geography import Geography
+from glasshouse.scenarios.load import Scenario
+
+TRUTH, PUBLISHED, VARIED = "CEF", "HDF", "places of vary"  # no file that is given can have the last name
+MODAL, PROPORTIONAL = "MDG", "PRG"
+ATTACKER = "attacker "  # a list goes by this and its name among the files of a unit
+ID, DEFINED = "person_id", "data_defined"
+ORDER = "order of {}"
+
+LINKS = pl.Schema(
+    {
+        "attacker": pl.String, "data": pl.String, "person_id": pl.String, "geoid": pl.String, "how": pl.String,
+        "confirmed": pl.Boolean, "taken": pl.Int64, "record_taken": pl.Int64,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reidentification:
+    """What all units of a run share."""
+
+    scenario: Scenario
+    data: tuple[str, ...]  # what is attacked besides the truth and the published file, by name
+    attackers: tuple[str, ...]
+    nations: Mapping[str, Ints]  # records of the truth, and of the published file, by sensitive cell
+    proved: bool  # is it known which places have one solution?
+    seed: int
+    links: bool = False
+    rebuilt: tuple[str, ...] = ()  # of the data, those that were rebuilt from tables of the published file
+
+    @cached_property
+    def features(self) -> Features:
+        return features_of(self.scenario)
+
+
+def features_of(scenario: Scenario) -> Features:
+    return Features(scenario.schema, scenario.bins, scenario.unique_on)
+
+
+@dataclass(frozen=True)
+class Together:
+    """What every file has of one unit, by the name of the file."""
+
+    code: str
+    frames: Mapping[str, pl.DataFrame]
+
+    @property
+    def places(self) -> int:
+        return self.frames[TRUTH]["geoid"].n_unique() if TRUTH in self.frames else 0
+
+
+@dataclass(frozen=True)
+class Named:
+    """Records in the order in which they are taken, and who they are."""
+
+    people: People
+    frame: pl.DataFrame  # the same records with every column that was read
+    defined: Flags  # of each record: it stands for a person, and is the only one in its place to do so
+
+    @property
+    def person(self) -> pl.Series:
+        return self.frame[ID]
+
+
+class Around:
+    """The places of a unit by number, and the area around each."""
+
+    def __init__(self, codes: pl.Series, geography: Geography) -> None:
+        self.codes = codes
+        levels = list(geography.lengths)
+        above = levels[-2] if len(levels) > 1 else levels[-1]
+        self.area: Ints = (
+            codes.str.head(geography.lengths[above]).rank("dense").to_numpy().astype(np.int64) - 1
+            if len(codes)
+            else np.empty(0, np.int64)
+        )
+
+    @classmethod
+    def of(cls, job: Reidentification, item: Together) -> Around:
+        """Every place that a file of the unit speaks of."""
+        codes = pl.concat([frame["geoid"] for frame in item.frames.values()]).unique().sort()
+        return cls(codes, job.scenario.geography)
+
+    def number(self, geoid: pl.Series) -> Ints:
+        return self.codes.search_sorted(geoid).to_numpy().astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def identify(job: Reidentification, item: Together) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """One unit: how far its files agree, who is linked and confirmed in each list, and what guessing gives."""
+    around = Around.of(job, item)
+    truth = named(job, item, TRUTH, around)
+    files = {name: _people(job, item, name, around) for name in (PUBLISHED, *job.data)}
+    world = Facts.of(job, item, around, truth, files)
+    found: dict[str, list[pl.DataFrame]] = {"counts": [], "agreement": [], "reach": [], "links": []}
+    for name, other, left, right in _pairs(job, item, world, truth.people, files):
+        links = agreement(left, right, job.features.cells)
+        found["agreement"].append(count_agreement(name, other, world.blocks, right.place, links))
+    published = Neighbours.of(files[PUBLISHED].place, files[PUBLISHED].cell, around.area, job.nations[PUBLISHED])
+    if job.proved:
+        found["uniques"] = [_uniques(world)]
+    found["reach"].append(count_reach(world.blocks, published.places.sum(axis=1), reach(published)))
+    tally: Counter[str] = Counter(persons=len(truth.people), defined=int(truth.defined.sum()))
+    for name in job.rebuilt:
+        tally[f"{name}: other"] += _unlike(files[name], files[PUBLISHED], len(around))
+    if VARIED in item.frames:
+        varied, file = item.frames[VARIED], files[PUBLISHED]
+        there = np.bincount(file.place, minlength=len(around))[around.number(varied["geoid"])]
+        tally["other vary"] += int((there != varied["population"].to_numpy()).sum())
+    if job.proved:
+        known = around.number(item.frames[VARIED]["geoid"]) if VARIED in item.frames else np.empty(0, np.int64)
+        tally["not in vary"] += int((np.delete(world.population, known) > 0).sum())
+    for attacker in job.attackers:
+        listed = named(job, item, ATTACKER + attacker, around)
+        _note(tally, attacker, listed, world)
+        listed = only(listed, np.flatnonzero(listed.defined))
+        tally[f"{attacker}: known"] += _against(job, item, attacker, world, listed, found)
+    frames = {name: pl.concat(parts) for name, parts in found.items() if parts}
+    if job.links and "links" not in frames:
+        frames["links"] = pl.DataFrame(schema=LINKS)
+    return frames, {"counts": dict(tally)}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is true of a unit, and what is guessed of it."""
+
+    around: Around
+    truth: Named
+    files: Mapping[str, People]
+    population: Ints  # by place
+    blocks: Blocks
+    modal: Flags  # of each record of the truth
+    unique: Flags
+    guess: Ints  # the modal guess, by place
+    chances: Any  # the proportional guesser's, by place and cell
+
+    @classmethod
+    def of(
+        cls, job: Reidentification, item: Together, around: Around, truth: Named, files: Mapping[str, People]
+    ) -> Facts:
+        people, places = truth.people, len(around)
+        population = np.bincount(people.place, minlength=places)
+        zero = None
+        if job.proved:
+            zero = np.zeros(places, np.bool_)
+            if VARIED in item.frames:
+                known = item.frames[VARIED].filter("zero")
+                zero[around.number(known["geoid"])] = True
+        status = modal_status(Neighbours.of(people.place, people.cell, around.area, job.nations[TRUTH]))
+        _, kind, size = np.unique(
+            people.place.astype(np.int64) * (1 + people.binned.max(initial=0)) + people.binned,
+            return_inverse=True,
+            return_counts=True,
+        )
+        file = files[PUBLISHED]
+        published = Neighbours.of(file.place, file.cell, around.area, job.nations[PUBLISHED])
+        return cls(
+            around, truth, files, population, Blocks.of(population, zero), status[people.place] == people.cell,
+            size[kind] == 1, modal_guess(published), shares(published),
+        )  # fmt: skip
+
+
+def _pairs(
+    job: Reidentification, item: Together, world: Facts, truth: People, files: Mapping[str, People]
+) -> Iterator[tuple[str, str, People, People]]:
+    """Which files are compared record by record: each with the truth and with the published file, guesses too,
+    and any two reconstructions or protected versions with each other."""
+    published = files[PUBLISHED]
+    drawn = proportional_guess(world.chances, published.place, chance(job.seed, item.code, f"{PROPORTIONAL} agreement"))
+    guesses = {MODAL: published.saying(world.guess[published.place]), PROPORTIONAL: published.saying(drawn)}
+    yield PUBLISHED, TRUTH, published, truth
+    for name, people in [*((name, files[name]) for name in job.data), *guesses.items()]:
+        yield name, TRUTH, people, truth
+        yield name, PUBLISHED, people, published
+    for name, other in combinations(job.data, 2):
+        yield name, other, files[name], files[other]
+
+
+def _against(
+    job: Reidentification, item: Together, attacker: str, world: Facts, listed: Named, found: dict[str, list[Any]]
+) -> int:  # fmt: skip
+    """Every file with one list of named people; returns how many of them the truth has in that place."""
+    truth, true_row = world.truth.people, true_rows(listed, world.truth)
+    standing = _standing(world, listed.people, true_row)
+    answers: dict[str, tuple[People, Answer]] = {}
+    for name, data in {TRUTH: truth, **world.files}.items():
+        links = putative(data, listed.people)
+        right = confirmed(listed.people, attached(data, links), truth, true_row)
+        answers[name] = data, Answer.of(links, right)
+    # the guessers speak of whoever is linked to the published file
+    data, linked = world.files[PUBLISHED], answers[PUBLISHED][1].links
+    guesses = {
+        guesser: Answer(linked, confirmed(listed.people, np.where(linked.right >= 0, cell, NOBODY), truth, true_row), p)
+        for guesser, cell, p in _guesses(job, item, attacker, world, listed.people, true_row, linked)
+    }
+    answers |= {guesser: (data, answer) for guesser, answer in guesses.items()}
+    for teller, (data, answer) in answers.items():
+        found["counts"].append(count(teller, attacker, world.blocks, standing, answer, guesses))
+        if job.links:
+            found["links"].append(_links(teller, attacker, world, listed, data, answer))
+    return int((true_row >= 0).sum())
+
+
+def _guesses(
+    job: Reidentification,
+    item: Together,
+    attacker: str,
+    world: Facts,
+    listed: People,
+    true_row: Ints,
+    linked: Links,
+) -> Iterator[tuple[str, Ints, Floats]]:
+    """What each guesser says of every listed person, and the chance that this is right of those who are linked."""
+    truth = world.truth.people
+    sure = np.zeros(len(listed))
+    modal = world.guess[listed.place]
+    if len(truth):
+        asked = (linked.right >= 0) & (true_row >= 0) & (truth.binned[true_row] == listed.binned)
+        true_cell = truth.cell[true_row]
+        yield MODAL, modal, np.where(asked & (modal == true_cell), 1.0, 0.0)
+        chances = np.where(asked, world.chances[listed.place, true_cell], 0.0)
+    else:
+        yield MODAL, modal, sure
+        chances = sure
+    rng = chance(job.seed, item.code, f"{PROPORTIONAL} {attacker}")
+    yield PROPORTIONAL, proportional_guess(world.chances, listed.place, rng), chances
+
+
+def _unlike(one: People, two: People, places: int) -> int:
+    """In how many places two files differ in what is known of people, in bins."""
+    keys = 1 + int(max(one.binned.max(initial=0), two.binned.max(initial=0)))
+    counted = [np.bincount(p.place.astype(np.int64) * keys + p.binned, minlength=places * keys) for p in (one, two)]
+    return int((counted[0] != counted[1]).reshape(places, keys).any(axis=1).sum())
+
+
+def _uniques(world: Facts) -> pl.DataFrame:
+    """Of each place, how many data-defined persons are unique in it (the paper's Table S5)."""
+    some = world.truth.people.place[world.truth.defined & world.unique]
+    unique = np.bincount(some, minlength=len(world.around)).astype(np.int64)
+    return pl.DataFrame([world.around.codes.alias("geoid"), pl.Series("unique", unique)])
+
+
+def _standing(world: Facts, listed: People, true_row: Ints) -> Standing:
+    truth, has = world.truth.people, true_row >= 0
+    places = len(world.around)
+    modal, alone, same = (np.zeros(len(listed), np.bool_) for _ in range(3))
+    if len(truth):
+        modal, alone = has & world.modal[true_row], has & world.unique[true_row]
+        same = has & (truth.binned[true_row] == listed.binned)
+    groups = {
+        "all": np.ones(len(listed), np.bool_),
+        "matching": same,
+        "modal": modal,
+        "nonmodal": has & ~modal,
+        "nonmodal-unique": has & ~modal & alone,
+    }
+    defined = world.truth.defined
+    at_risk = {
+        "modal": defined & world.modal,
+        "nonmodal": defined & ~world.modal,
+        "nonmodal-unique": defined & ~world.modal & world.unique,
+    }
+    population = {name: np.bincount(listed.place[some], minlength=places) for name, some in groups.items()}
+    population |= {name: np.bincount(truth.place[some], minlength=places) for name, some in at_risk.items()}
+    return Standing(listed.place, groups, population)
+
+
+def true_rows(listed: Named, truth: Named) -> Ints:
+    """The record of each listed person in the same place of the truth."""
+    rows = np.flatnonzero(truth.defined)
+    known = pl.DataFrame(
+        [
+            pl.Series("place", truth.people.place[rows]),
+            truth.person.gather(rows).alias(ID),
+            pl.Series("row", rows, dtype=pl.Int64),
+        ]
+    )
+    asked = pl.DataFrame([pl.Series("place", listed.people.place), listed.person.alias(ID)])
+    joined = asked.join(known, on=["place", ID], how="left", maintain_order="left")
+    return joined["row"].fill_null(NOBODY).to_numpy().astype(np.int64)
+
+
+def _links(teller: str, attacker: str, world: Facts, listed: Named, data: People, answer: Answer) -> pl.DataFrame:
+    links, right = answer.links, answer.right[0]
+    rows = np.flatnonzero(links.how)
+    place = listed.people.place[rows]
+    how = pl.Series(["exactly", "in bins"]).gather((links.how[rows] == IN_BINS).astype(np.int64))
+    return pl.DataFrame(
+        [
+            pl.repeat(attacker, len(rows), eager=True).alias("attacker"),
+            pl.repeat(teller, len(rows), eager=True).alias("data"),
+            listed.person.gather(rows).alias(ID),
+            world.around.codes.gather(place).alias("geoid"),
+            how.alias("how"),
+            pl.Series("confirmed", right[rows]),
+            pl.Series("taken", rows - np.searchsorted(listed.people.place, place), dtype=pl.Int64),
+            pl.Series("record_taken", links.right[rows] - np.searchsorted(data.place, place), dtype=pl.Int64),
+        ]
+    ).cast(LINKS)
+
+
+def only(given: Named, rows: Ints) -> Named:
+    people = given.people
+    kept = People(people.place[rows], people.exact[rows], people.binned[rows], people.cell[rows])
+    return Named(kept, given.frame[rows], given.defined[rows])
+
+
+def _note(tally: Counter[str], attacker: str, listed: Named, world: Facts) -> None:
+    """What was left aside of a list, for the notes."""
+    nameless = listed.person.is_null().to_numpy()
+    tally[f"{attacker}: listed"] += int(listed.defined.sum())
+    tally[f"{attacker}: nameless"] += int(nameless.sum())
+    tally[f"{attacker}: twice"] += int((~listed.defined & ~nameless).sum())
+    nobody = world.population[listed.people.place] == 0 if len(listed.people) else np.zeros(0, np.bool_)
+    tally[f"{attacker}: nowhere"] += int((listed.defined & nobody).sum())
+
+
+def _people(job: Reidentification, item: Together, name: str, around: Around) -> People:
+    return named(job, item, name, around).people
+
+
+def named(job: Reidentification, item: Together, name: str, around: Around) -> Named:
+    """The records of a file in the order in which they are taken: what they say decides, then a draw of the unit's."""
+    features, schema = job.features, job.scenario.schema
+    frame = item.frames.get(name)
+    if frame is None:
+        none = np.empty(0, np.int64)
+        nobody = pl.DataFrame(schema={"geoid": pl.String, ID: pl.String})
+        return Named(People.of(none, none, none, none), nobody, np.empty(0, np.bool_))
+    columns = [c for c in ("geoid", *(attribute.name for attribute in schema.attributes), ID, DEFINED) if c in frame]
+    frame = frame.sort(columns, nulls_last=True, maintain_order=True)
+    place = around.number(frame["geoid"])
+    role = "a list" if name.startswith(ATTACKER) else "records"  # equal files are taken in the same order
+    order = taken(place, chance(job.seed, item.code, ORDER.format(role)))
+    frame, place = frame[order], place[order]
+    levels = {attribute.name: frame[attribute.name].to_numpy().astype(np.int64) for attribute in schema.attributes}
+    cell = np.full(len(place), NOBODY) if name.startswith(ATTACKER) else features.cell(levels)
+    people = People.of(place, features.exactly(levels), features.in_bins(levels), cell)
+    if ID not in frame.columns:
+        return Named(people, frame, np.zeros(len(place), np.bool_))
+    counted = frame[ID].is_not_null()
+    if DEFINED in frame.columns:
+        counted &= frame[DEFINED] == 1
+    # of several records of a person in a place one counts, as the draw says
+    first = frame.with_columns(counted=counted).select(pl.struct("geoid", ID, "counted").is_first_distinct())
+    return Named(people, frame, (counted & first.to_series()).to_numpy())

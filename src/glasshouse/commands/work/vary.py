@@ -1,0 +1,177 @@
+"""The job behind `glasshouse vary`: how far other records that fit can be, place by place and area by area."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from glasshouse.assess.certain_groups import GROUPS, grouped
+from glasshouse.attack.published import Published, recounted
+from glasshouse.attack.vary import Far, admitted, vary
+from glasshouse.commands.work.reconstruct import METHOD, place_columns, start_of
+from glasshouse.engine.study import Item, Job
+from glasshouse.errors import InputError
+from glasshouse.files.records import level_matrix, open_records
+from glasshouse.files.units import by_unit
+from glasshouse.model.geography import plural
+from glasshouse.model.records import Codes, Index
+from glasshouse.scenarios.load import Scenario
+
+_FAR = {
+    "population": pl.Int64, "solvar": pl.Float64, "solvar_upper": pl.Float64, "certain": pl.Int64,
+    "certain_upper": pl.Int64, "proof": pl.String, "certain_proof": pl.String, "distance": pl.Int64,
+    "distance_upper": pl.Int64, "method": pl.String,
+}  # fmt: skip
+
+
+def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
+    """The columns of the data files."""
+    place, unit = scenario.geography.place, scenario.geography.unit
+    return {
+        "places": pl.Schema({place: pl.String, unit: pl.String, **_FAR, "unique": pl.Int64, "start_fits": pl.Boolean}),
+        "areas": pl.Schema({area_level or unit: pl.String, plural(place): pl.Int64, **_FAR}),
+        "groups": pl.Schema({unit: pl.String, **GROUPS}),
+    }
+
+
+def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """One unit: of each place, and of the unit, how far other records that fit can be and how many are certain."""
+    place, codes, given = _start(job, item)
+    varied = vary(
+        job.published,
+        item.unit,
+        place,
+        codes,
+        finest=job.options["finest"],
+        tighten=job.options["tighten"],
+        jointly=job.options["jointly"],
+        ladder=job.ladder,
+    )
+    geography, far = job.scenario.geography, varied.places
+    places = pl.DataFrame(
+        [
+            *place_columns(item.unit.counts.places, item.code, geography),
+            *_far(far),
+            pl.Series("unique", varied.unique),
+            pl.Series("start_fits", given),
+        ]
+    )
+    codes_of_areas = (item.code,) if item.unit.areas is None else item.unit.areas.places
+    inside = np.bincount(item.unit.of, minlength=len(codes_of_areas)).astype(np.int64)
+    named = pl.Series(job.area_level or geography.unit, codes_of_areas, dtype=pl.String)
+    areas = pl.DataFrame([named, pl.Series(plural(geography.place), inside), *_far(varied.areas)])
+    clock = bool(far.clock.any() or varied.areas.clock.any())
+    populated = far.population > 0
+    proved = populated & np.array([proof != "undecided" for proof in far.proof], np.bool_)
+    counts = {
+        "places": len(far.population),
+        "populated": int(populated.sum()),
+        "proved": int(proved.sum()),
+        "zero": int(((far.most == 0) & populated).sum()),
+        "records": int(far.population.sum()),
+        "certain": int(far.certain.sum()),
+        "starts_outside": int((~given).sum()),
+    }
+    groups = grouped(job.scenario, varied.kinds, item.code)
+    return {"places": places, "areas": areas, "groups": groups}, {"counts": counts, "clock": clock}
+
+
+def starts(
+    path: Path, scenario: Scenario, near: Path, *, flag: str | None = None
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """The records of a file, unit by unit in the order of their codes."""
+    file = open_records(path, scenario)
+    return by_unit(file.frames(flag=flag), scenario.geography, near)
+
+
+def uniques(path: Path, published: Published, scenario: Scenario, near: Path) -> tuple[pl.DataFrame, bool]:
+    """Of each place, how many data-defined records of a file are unique in it, as the paper's Table S5 counts them.
+
+    A record is unique if no other of its place, data-defined or not, shares what makes a record unique. Also how many
+    records each place has, and whether the file says who is data-defined; if not, all records count.
+    """
+    flag = "data_defined" if "data_defined" in open_records(path, scenario).source.columns else None
+    found = [pl.DataFrame(schema={"geoid": pl.String, "records": pl.UInt32, "unique": pl.UInt32})]
+    for _, frame in starts(path, scenario, near, flag=flag):
+        codes = level_matrix(frame, scenario.schema)
+        keys = [pl.Series(column, published.groups(column, codes)) for column in published.unique_on]
+        counted = frame["data_defined"] == 1 if flag else pl.repeat(True, frame.height, eager=True)
+        rows = pl.DataFrame([frame["geoid"], *keys, counted.alias("counted")])
+        alone = pl.struct("geoid", *published.unique_on).is_unique() & pl.col("counted")
+        found.append(
+            rows.with_columns(alone.alias("alone"))
+            .group_by("geoid")
+            .agg(pl.len().cast(pl.UInt32).alias("records"), pl.col("alone").sum().cast(pl.UInt32).alias("unique"))
+        )
+    return pl.concat(found).with_columns(pl.col("records", "unique").cast(pl.Int64)), flag is not None
+
+
+def with_starts(items: Iterator[Item], given: Iterator[tuple[str, pl.DataFrame]], scenario: Scenario) -> Iterator[Item]:
+    """Units with the records to start from; both come in the order of their codes."""
+    code, frame = next(given, (None, None))
+    for item in items:
+        while code is not None and code < item.code:
+            code, frame = next(given, (None, None))
+        nobody = np.empty(0, np.int32), np.empty((0, len(scenario.schema.attributes)), np.int16)
+        if code != item.code or frame is None:
+            yield replace(item, start=nobody)
+            continue
+        counts = item.unit.counts
+        known = frame.filter(pl.col("geoid").is_in(list(counts.places))).sort("geoid", maintain_order=True)
+        row = pl.Series(counts.places, dtype=pl.String).search_sorted(known["geoid"]).to_numpy().astype(np.int32)
+        start = row, np.ascontiguousarray(level_matrix(known, scenario.schema))
+        yield replace(item, start=start if known.height == frame.height else nobody)
+
+
+def _start(job: Job, item: Item) -> tuple[Index, Codes, NDArray[np.bool_]]:
+    """The records to start from, and the places that start from those given.
+
+    Given records must fit the places' own numbers. Where they break the limits of the area around, no solution is there
+    to measure from, and the records that are rebuilt take their place.
+    """
+    if item.start is None:
+        rebuilt = start_of(job, item)
+        return rebuilt.place, rebuilt.codes, np.ones(len(item.unit.counts.places), np.bool_)
+    place, codes = item.start
+    fits, areas = recounted(job.published, item.unit, place, codes)
+    if fits.all() and areas.all():
+        return place, codes, fits
+    rebuilt = start_of(job, item)  # refused here if nothing fits at all
+    if not fits.all():
+        bad = item.unit.counts.places[int(np.argmin(fits))]
+        level = job.scenario.geography.place
+        raise InputError(
+            f"the records given do not count up to the numbers of {int((~fits).sum()):,} {plural(level)}, first {bad}; "
+            "were they rebuilt from other tables?"
+        )
+    inside = admitted(
+        job.published, item.unit, place, codes, finest=job.options["finest"], tighten=job.options["tighten"]
+    )
+    if job.options["jointly"]:
+        inside &= areas[item.unit.of]  # an area is measured as a whole
+    kept, other = inside[place], ~inside[rebuilt.place]
+    both = np.concatenate([place[kept], rebuilt.place[other]])
+    order = np.argsort(both, kind="stable")
+    return both[order], np.concatenate([codes[kept], rebuilt.codes[other]])[order], inside
+
+
+def _far(far: Far) -> list[pl.Series]:
+    twice = np.maximum(2 * far.population, 1)
+    return [
+        pl.Series("population", far.population),
+        pl.Series("solvar", far.distance / twice),
+        pl.Series("solvar_upper", far.most / twice),
+        pl.Series("certain", far.certain),
+        pl.Series("certain_upper", far.certain_most),
+        pl.Series("proof", [str(proof) for proof in far.proof], dtype=pl.String),
+        pl.Series("certain_proof", [str(proof) for proof in far.certain_proof], dtype=pl.String),
+        pl.Series("distance", far.distance),
+        pl.Series("distance_upper", far.most),
+        METHOD.gather(far.rung.astype(np.int64)).alias("method"),
+    ]

@@ -1,0 +1,410 @@
+"""The job behind `glasshouse verify`: everything that is certain about the places of one unit, as rows of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from glasshouse.assess.priors import Prior
+from glasshouse.attack.claims.absence import Patterns, absent, cannot, zero_masks
+from glasshouse.attack.claims.descriptions import predicate_of, values_of_records
+from glasshouse.attack.claims.hiding import without
+from glasshouse.attack.claims.reasons import Explainer, Lines
+from glasshouse.attack.claims.spelling import COLUMNS as DESCRIPTION
+from glasshouse.attack.claims.spelling import Teller
+from glasshouse.attack.claims.verify import Asked, Claimable, Verified, places_of, verify
+from glasshouse.attack.claims.withholding import Change, gained, hidden, lost, named
+from glasshouse.attack.published import NothingFits, recounted
+from glasshouse.engine.study import Item, Job
+from glasshouse.errors import GlasshouseBug
+from glasshouse.files.records import level_matrix
+from glasshouse.files.units import Stream
+from glasshouse.model.records import Codes, Index, satisfies
+from glasshouse.model.release import Counts
+from glasshouse.model.schema import EVERYONE
+from glasshouse.scenarios.load import Scenario
+
+Flags = NDArray[np.bool_]
+Values = NDArray[np.int16]
+QUESTION = "verify"
+
+
+@dataclass(frozen=True)
+class Examined(Item):
+    """A unit, the true records of its places if they are known, and the values of records around it."""
+
+    truth: tuple[Index, Codes] | None = None
+    around: Values | None = None
+
+
+@dataclass(frozen=True)
+class Enquiry(Job):
+    """What all units share besides the job: priors of whole areas, by the code they begin with."""
+
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+
+    @cached_property
+    def claimable(self) -> Claimable:
+        return Claimable(
+            self.scenario.schema, self.published.tables, self.published.variables, self.scenario.wording
+        )  # fmt: skip
+
+    @cached_property
+    def teller(self) -> Teller:
+        return Teller(self.scenario.schema, self.scenario.wording)
+
+    @cached_property
+    def lines(self) -> Lines:
+        return Lines.of(self.claimable)
+
+    @cached_property
+    def patterns(self) -> Patterns:
+        return Patterns(self.claimable, int(self.options["absent"]))
+
+    @property
+    def least(self) -> int:
+        return int(self.options["columns"])
+
+
+def enquiry(job: Job, priors: Mapping[str, Prior]) -> Enquiry:
+    """A job with its priors."""
+    return Enquiry(**{one.name: getattr(job, one.name) for one in fields(job)}, priors=priors)
+
+
+def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Schema]:
+    """The columns of the data files."""
+    place, unit = {scenario.geography.place: pl.String}, {scenario.geography.unit: pl.String}
+    bounds = {"m": pl.Int64, "low": pl.Int64, "high": pl.Int64, "proof": pl.String}
+    found: dict[str, dict[str, Any]] = {
+        "claims": place | DESCRIPTION | bounds | {"kind": pl.Int32, "truth": pl.Int64, "p_tract": pl.Float64,
+                                                   "p_state": pl.Float64},
+        "apart": place | DESCRIPTION | bounds,
+        "counts": place | {"k": pl.Int8, "multiplicity": pl.String, "claims": pl.Int64, "kinds": pl.Int64,
+                           "households_low": pl.Int64, "households_high": pl.Int64, "households": pl.Int64},
+        "places": place | unit | {"households": pl.Int64, "vacant": pl.Int64, "unique": pl.Boolean, "cells": pl.Int64,
+                                  "claims": pl.Int64, "kinds": pl.Int64, "undecided": pl.Int64, "queries": pl.Int64,
+                                  "queries_dropped": pl.Int64},
+    }  # fmt: skip
+    if options["why"]:
+        found["reasons"] = place | DESCRIPTION | {
+            "m": pl.Int64, "because": pl.String, "variables": pl.List(pl.String), "lower": pl.List(pl.Int64),
+            "upper": pl.List(pl.Int64), "proof": pl.String, "minimal": pl.Boolean,
+        }  # fmt: skip
+    if options["leaks"]:
+        found["leaks"] = place | {"table": pl.String, "change": pl.String, "of": pl.Int64, "claims": pl.Int64,
+                                  "kinds": pl.Int64, "undecided": pl.Int64}  # fmt: skip
+    if options["absent"]:
+        found["absent"] = place | DESCRIPTION | {"printed": pl.Boolean, "proof": pl.String}
+    if options["cannot"]:
+        found["cannot"] = place | DESCRIPTION | bounds
+    return {name: pl.Schema(columns) for name, columns in found.items()}
+
+
+def examine(job: Enquiry, item: Examined) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+    """One unit: its claims, place by place, and what was asked besides."""
+    counts, unused = item.unit.counts, hidden(item.unit.counts, _unused(job))
+    counts = without(counts, np.broadcast_to(unused, counts.lower.shape))
+    dropped = _dropped(job, counts)
+    used = without(counts, dropped)
+    rng = job.generator(item.code, QUESTION)
+    found = [verify(place, job.least, job.ladder) for place in places_of(job.claimable, used, rng, job.ladder)]
+    page = _Page(job, item)
+    for row, verified in enumerate(found):
+        page.add(row, verified, int(len(counts.variables) - unused.sum()), int(dropped[row].sum()))
+        if job.options["why"]:
+            page.explain(row, verified, used)
+        if job.options["absent"]:
+            page.rule_out(row, verified, used)
+        for m in job.options["cannot"]:
+            page.exclude(row, verified, m)
+    if job.options["leaks"]:
+        _withhold(job, item, used, found, page)
+    every = schemas(job.scenario, job.options)
+    frames = {name: page.frame(name, schema) for name, schema in every.items()}
+    open_ = int(frames["places"]["undecided"].sum())
+    asked = int(frames["places"]["claims"].sum()) + open_
+    notes = {"places": len(found), "claims": asked - open_, "undecided": open_, "populated": asked,
+             "proved": asked - open_, "untrue": page.untrue, "other_truth": page.other_truth,
+             "no_tract": len(found) if page.around is not None and not page.around.total else 0,
+             "no_state": len(found) if job.priors and page.state is None else 0}  # fmt: skip
+    return frames, {"counts": notes, "clock": any(verified.clock for verified in found)}
+
+
+def _unused(job: Enquiry) -> list[Any]:
+    """Tables that are compiled, but not taken as published: they may be added."""
+    chosen = job.options["used"]
+    return [table for table in job.published.tables if chosen and table.name not in chosen]
+
+
+def _dropped(job: Enquiry, counts: Counts) -> Flags:
+    """Published numbers that are left out because of their value; how many records there are stays known."""
+    wording = job.scenario.wording
+    kept = {line.variable for table in job.published.tables for line in table.lines
+            if line.predicate in (EVERYONE, wording.apart, wording.noun.where)}  # fmt: skip
+    free = np.array([variable not in kept for variable in counts.variables], np.bool_)
+    values = np.isin(counts.lower, job.options["drop"]) & (counts.lower == counts.upper)
+    return np.asarray(values & free)
+
+
+class _Page:
+    """The rows of one unit's files."""
+
+    def __init__(self, job: Enquiry, item: Examined) -> None:
+        self.job, self.item, self.teller = job, item, job.teller
+        names = list(schemas(job.scenario, job.options))
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in names}
+        self.frames: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
+        self.schema, self.wording = job.scenario.schema, job.scenario.wording
+        around = None if item.around is None else Prior.of(item.around)
+        state = next((prior for code, prior in job.priors.items() if item.code.startswith(code)), None)
+        self.around, self.state = around, state
+        self.true_values, self.fits = self._truth()
+        self.untrue, self.other_truth = 0, int((~self.fits).sum())
+
+    def _truth(self) -> tuple[list[Values] | None, Flags]:
+        """Of each place the values of its true records, and whether they give the published numbers."""
+        places = len(self.item.unit.counts.places)
+        if self.item.truth is None:
+            return None, np.ones(places, np.bool_)
+        place, codes = self.item.truth
+        fits, _ = recounted(self.job.published, self.item.unit, place, codes)
+        inside = codes_of_claims(self.job.scenario, codes)
+        values = values_of_records(self.wording, self.schema, codes)
+        return [values[(place == row) & inside] for row in range(places)], fits
+
+    def frame(self, name: str, schema: pl.Schema) -> pl.DataFrame:
+        """All rows of a file."""
+        rows = pl.DataFrame(self.rows[name], schema=schema, orient="row")
+        return pl.concat([rows, *(frame.select(schema.names()).cast(schema) for frame in self.frames[name])])
+
+    def _describe(self, file: str, row: int, values: Values, m: Sequence[int | None], never: bool = False,
+                  **columns: Any) -> None:  # fmt: skip
+        """Rows of a file about descriptions of one place."""
+        if len(values):
+            told = self.teller.frame(values, m, never=never, apart=file == "apart")
+            place = pl.lit(self.item.unit.counts.places[row]).alias(self.job.scenario.geography.place)
+            more = [pl.Series(name, column, strict=False) for name, column in {"m": m, **columns}.items()]
+            self.frames[file].append(told.with_columns(place, *more))
+
+    def add(self, row: int, verified: Verified, queries: int, dropped: int) -> None:
+        """The claims of one place, how many records they are about, and what is known of the place."""
+        code, asked = self.item.unit.counts.places[row], verified.claims
+        only = self.job.options["singletons"]
+        low, high = asked.settled.low[asked.candidates.kind], asked.settled.high[asked.candidates.kind]
+        certain = asked.certain & ((low == 1) | (not only))
+        open_ = asked.undecided & ((low <= 1) | (not only))
+        chosen = np.flatnonzero(certain | open_)
+        values, kind = asked.candidates.values[chosen], asked.candidates.kind[chosen]
+        truth = self._true_counts(row, values)
+        self._refuse_untrue(row, certain[chosen], low[chosen], truth)
+        n = verified.records[0] if verified.records[0] == verified.records[1] else None
+        tract, state = (self._chance(prior, values, low[chosen], n) for prior in (self.around, self.state))
+        sure = certain[chosen]
+        m = [int(value) if fine else None for value, fine in zip(low[chosen], sure, strict=True)]
+        proof = [str(asked.settled.proof[one]) for one in kind]
+        self._describe(
+            "claims", row, values, m, low=low[chosen], high=high[chosen], proof=proof, kind=kind,
+            truth=[None] * len(m) if truth is None else truth,
+            p_tract=[chance if fine else None for chance, fine in zip(tract, sure, strict=True)],
+            p_state=[chance if fine else None for chance, fine in zip(state, sure, strict=True)],
+        )  # fmt: skip
+        self._apart(row, verified.apart)
+        if verified.records[1]:
+            self._counts(row, code, verified)
+        kinds = len(np.unique(asked.candidates.kind[certain]))
+        households, vacant = verified.records[0], verified.records_apart[0]
+        cells = verified.place.live.count
+        self.rows["places"].append(
+            (code, self.item.code, households, vacant, verified.unique, cells, int(certain.sum()), kinds,
+             int(open_.sum()), queries, dropped)
+        )  # fmt: skip
+
+    def _chance(self, prior: Prior | None, values: Values, m: NDArray[np.int64], records: int | None) -> list[Any]:
+        if prior is None or records is None or not prior.total:
+            return [None] * len(values)
+        return list(prior.chance(values, np.minimum(m, records), records).tolist())
+
+    def _true_counts(self, row: int, values: Values) -> NDArray[np.int64] | None:
+        if self.true_values is None:
+            return None
+        found = np.zeros(len(values), np.int64)
+        for record in self.true_values[row]:
+            found += ((values == record) | (values < 0)).all(axis=1)
+        return found
+
+    def _refuse_untrue(self, row: int, certain: Flags, m: NDArray[np.int64], truth: NDArray[np.int64] | None) -> None:
+        """What holds in all data sets that fit holds in the true one, if that fits."""
+        if truth is not None:
+            wrong = int((truth[certain] != m[certain]).sum())
+            self.untrue += wrong
+            if wrong and self.fits[row]:
+                raise GlasshouseBug("a verified claim is not true of records that fit the tables; please report this")
+
+    def _apart(self, row: int, asked: Asked) -> None:
+        kind = asked.candidates.kind[asked.certain]
+        m = [int(value) for value in asked.settled.low[kind]]
+        proof = [str(asked.settled.proof[one]) for one in kind]
+        self._describe("apart", row, asked.candidates.values[asked.certain], m, low=m, high=m, proof=proof)
+
+    def _counts(self, row: int, code: str, verified: Verified) -> None:
+        """How many records the verified claims of each k are about; with the truth, exactly."""
+        asked = verified.claims
+        columns, kind, certain = asked.candidates.columns, asked.candidates.kind, asked.certain
+        for part in verified.represented(self.job.ladder):
+            if self.job.options["singletons"] and not part.singletons:
+                continue
+            mine = certain & (columns == part.k) & np.isin(kind, part.kinds)
+            true = None
+            if self.true_values is not None and self.fits[row]:  # records of other tables say nothing here
+                values = asked.candidates.values[mine]
+                true = sum(bool(((values == one) | (values < 0)).all(axis=1).any()) for one in self.true_values[row])
+            what = "singleton" if part.singletons else "all"
+            found = (int(mine.sum()), len(part.kinds), part.low, part.high, true)
+            self.rows["counts"].append((code, part.k, what, *found))
+
+    def explain(self, row: int, verified: Verified, counts: Counts) -> None:
+        """Why claims are certain: first those that single out a record, with as many columns as they have."""
+        asked, lines = verified.claims, self.job.lines
+        candidates, low = asked.candidates, asked.settled.low
+        at = [counts.column[line.variable] for line in lines.lines]
+        first = int(verified.place.problem.programs.first[verified.place.number])
+        cell = verified.place.problem.cell[first : first + len(verified.place.x)]
+        explainer = Explainer(
+            lines, counts.lower[row, at], counts.upper[row, at], cell, verified.place.x, self.job.ladder
+        )  # fmt: skip
+        widest: dict[int, int] = {}
+        for description in np.flatnonzero(asked.certain)[np.argsort(-candidates.columns[asked.certain], kind="stable")]:
+            widest.setdefault(int(candidates.kind[description]), int(description))
+        if self.job.options["singletons"]:
+            widest = {kind: one for kind, one in widest.items() if low[kind] == 1}
+        order = sorted(widest.values(), key=lambda one: (low[candidates.kind[one]] != 1, -candidates.columns[one], one))
+        for one in order[: self.job.options["why"]]:
+            m = int(low[candidates.kind[one]])
+            reason = explainer.explain(predicate_of(self.wording, self.schema, candidates.values[one]), m)
+            if reason is not None:
+                numbers = reason.numbers
+                self._describe(
+                    "reasons", row, candidates.values[one : one + 1], [m], because=[self.teller.because(reason)],
+                    variables=[[number.line.variable for number in numbers]],
+                    lower=[[number.lower for number in numbers]], upper=[[number.upper for number in numbers]],
+                    proof=[str(reason.proof)], minimal=[reason.minimal],
+                )  # fmt: skip
+
+    def rule_out(self, row: int, verified: Verified, counts: Counts) -> None:
+        """The coarsest descriptions that no record fits."""
+        zeros = zero_masks(self.job.patterns, counts.upper[row] == 0, counts.variables)
+        found = absent(self.job.patterns, verified.place, zeros, self.job.ladder)
+        none, proof = [0] * len(found.values), [str(found.proof)] * len(found.values)
+        self._describe("absent", row, found.values, none, printed=found.printed, proof=proof)
+
+    def exclude(self, row: int, verified: Verified, m: int) -> None:
+        """Descriptions that are not certain, but whose count cannot be m."""
+        candidates = verified.claims.candidates
+        for ruled in cannot(verified, m, self.job.ladder):
+            values = candidates.values[candidates.kind == ruled.kind]
+            low, high, proof = ([one] * len(values) for one in (ruled.low, ruled.high, str(ruled.proof)))
+            self._describe("cannot", row, values, [m] * len(values), never=True, low=low, high=high, proof=proof)
+
+
+def codes_of_claims(scenario: Scenario, codes: Codes) -> Flags:
+    """Which records claims are about: all but those reported apart."""
+    apart = scenario.wording.apart
+    if apart is None:
+        return np.ones(len(codes), np.bool_)
+    return ~satisfies(scenario.schema, codes, apart)
+
+
+def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Verified], page: _Page) -> None:
+    """What every table gives away: claims lost when it is withheld; gained when one that is not used is added."""
+    by_family = job.options["leaks"] == "family"
+    unused = _unused(job)
+    used = [table for table in job.published.tables if table not in unused]
+    only = bool(job.options["singletons"])
+    certain = [row[6] for row in page.rows["places"]]  # claims, as they are counted there
+    for change, tables in (("withheld", used), ("added", unused)):
+        for name, group in named(tables, by_family=by_family).items():
+            rng = job.generator(item.code, f"{QUESTION} {change} {name}")
+            try:
+                if change == "withheld":
+                    columns = hidden(counts, group)
+                    found = lost(job.claimable, counts, columns, known, rng, job.ladder, singletons=only)
+                else:
+                    rest = hidden(counts, [table for table in unused if table not in group])
+                    found = gained(
+                        job.claimable, item.unit.counts, rest, known, job.least, rng, job.ladder, singletons=only
+                    )
+            except NothingFits:  # something does fit; it was not found within the limits
+                found = [Change(0, 0, of) for of in certain]
+            for code, of, one in zip(counts.places, certain, found, strict=True):
+                page.rows["leaks"].append((code, name, change, of, one.claims, one.kinds, one.undecided))
+
+
+def with_records(
+    items: Iterator[Item], scenario: Scenario, truth: Stream | None, around: Stream | None
+) -> Iterator[Examined]:
+    """Units with the true records of their places, and the values of the records around; all in order of code."""
+    ahead = {"truth": next(truth, None) if truth else None, "around": next(around, None) if around else None}
+    streams = {"truth": truth, "around": around}
+    nobody = np.empty(0, np.int32), np.empty((0, len(scenario.schema.attributes)), np.int16)
+
+    def of(name: str, code: str) -> pl.DataFrame | None:
+        while ahead[name] is not None and ahead[name][0] < code:  # type: ignore[index]  # it is not None
+            ahead[name] = next(streams[name], None)  # type: ignore[arg-type]  # nothing is ahead without a stream
+        at = ahead[name]
+        return at[1] if at is not None and at[0] == code else None
+
+    for item in items:
+        one = Examined(item.code, item.unit)
+        if truth is not None:
+            frame = of("truth", item.code)
+            places = item.unit.counts.places
+            start = nobody
+            if frame is not None:
+                known = frame.filter(pl.col("geoid").is_in(list(places))).sort("geoid", maintain_order=True)
+                row = pl.Series(places, dtype=pl.String).search_sorted(known["geoid"]).to_numpy().astype(np.int32)
+                start = row, np.ascontiguousarray(level_matrix(known, scenario.schema))
+            one = replace(one, truth=start)
+        if around is not None:
+            frame = of("around", item.code)
+            codes = nobody[1] if frame is None else level_matrix(frame, scenario.schema)
+            codes = codes[codes_of_claims(scenario, codes)]
+            one = replace(one, around=values_of_records(scenario.wording, scenario.schema, codes))
+        yield one
+
+
+def state_priors(frames: Iterator[pl.DataFrame], scenario: Scenario) -> dict[str, Prior]:
+    """The records of each of the coarsest areas, as priors: their different values and how many have them."""
+    coarsest = next(iter(scenario.geography.levels))
+    names = list(scenario.wording.columns)
+    found: list[pl.DataFrame] = []
+    for frame in frames:
+        codes = level_matrix(frame, scenario.schema)
+        inside = codes_of_claims(scenario, codes)
+        values = values_of_records(scenario.wording, scenario.schema, codes)[inside]
+        area = frame["geoid"].filter(pl.Series(inside)).str.head(scenario.geography.lengths[coarsest])
+        rows = pl.DataFrame([area, *(pl.Series(name, values[:, at]) for at, name in enumerate(names))])
+        found.append(rows.group_by("geoid", *names).len())
+    if not found:
+        return {}
+    whole = pl.concat(found).group_by("geoid", *names).agg(pl.col("len").sum()).sort("geoid", *names)
+    return {
+        str(code[0]): Prior(group.select(names).to_numpy().astype(np.int16), group["len"].to_numpy().astype(np.int64))
+        for code, group in whole.group_by("geoid", maintain_order=True)
+    }
+
+
+def chosen_places(items: Iterator[Item], chosen: frozenset[str]) -> Iterator[Item]:
+    """Units with only some of their places; units without any are left out."""
+    for item in items:
+        counts = item.unit.counts
+        rows = [row for row, place in enumerate(counts.places) if place in chosen]
+        if rows:
+            places = tuple(counts.places[row] for row in rows)
+            some = Counts(counts.level, places, counts.variables, counts.lower[rows], counts.upper[rows])
+            yield replace(item, unit=item.unit._replace(counts=some, of=item.unit.of[rows]))

@@ -1,0 +1,1 @@
+"""Who should be moved elsewhere to be safe, and what does it cost?"""

@@ -1,0 +1,1 @@
+"""Which households trade places, and who lives where afterwards?"""
