@@ -14,8 +14,8 @@ Records are cells of a histogram; a release says how groups of cells add up. The
                                             true; occupancy/: two agencies' numbers; people/: records to people; infer/:
                                             noisy counts to beliefs
     protection  what could be done          swap/, topdown/, relocation/; noise, perturb: of tables; properties
-    assess      how bad, how good           rates, variability, baselines, reidentification, claims, occupancy, frontier,
-                                            utility, usefulness, comparison, microdata: the office's own rules
+    assess      how bad, how good           rates, variability, baselines, reidentification, claims, occupancy,
+                                            frontier, utility, usefulness, comparison, microdata: the office's own rules
     report      say it                      description: what a report says; page, sheets, drawing: how it is shown;
                                             publish: what everybody may see
     engine      do it at scale              study, workers, dask, ledger, folder, manifest, progress
