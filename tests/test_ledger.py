@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from glasshouse.engine.ledger import Entry, Ledger, peek
+from glasshouse.engine.ledger import Entry, Ledger, Notes, Refusal, peek
 from glasshouse.errors import GlasshouseBug, InputError
 
 ABOUT = {"command": "reconstruct", "parameters": {"seed": 1}, "started": "2026-01-01T00:00:00+00:00"}
@@ -33,8 +34,9 @@ def frames() -> dict[str, pl.DataFrame]:
     }
 
 
-def entry(unit: str = "36001000100", **notes: object) -> Entry:
-    return Entry(unit, {"seconds": 1.5, "outcome": "exact", "left": [1, None], **notes}, frames())
+def entry(unit: str = "36001000100", state: str = "exact") -> Entry:
+    refused = Refusal(state, ({"geoid": "360010001001000", "lower": 1, "upper": None},))
+    return Entry(unit, Notes(places=3, seconds=1.5, counts={"left": 1, "right": 2}, refused=refused), frames())
 
 
 @pytest.fixture
@@ -60,8 +62,8 @@ def test_what_is_put_is_read(ledger: Ledger) -> None:
 
 
 def test_an_entry_without_frames(ledger: Ledger) -> None:
-    ledger.put(Entry("1", {}, {}))
-    assert ledger.read("1") == Entry("1", {}, {})
+    ledger.put(Entry("1", Notes(), {}))
+    assert ledger.read("1") == Entry("1", Notes(), {})
     assert ledger.finished() == {"1"}
 
 
@@ -69,8 +71,9 @@ def test_the_same_entry_gives_the_same_bytes(ledger: Ledger) -> None:
     """Convention 8."""
     ledger.put(entry())
     before = only_file(ledger).read_bytes()
-    notes, again = reversed(entry().notes.items()), reversed(frames().items())
-    ledger.put(Entry("36001000100", dict(notes), dict(again)))
+    notes, again = entry().notes, reversed(frames().items())
+    turned = replace(notes, counts=dict(reversed(notes.counts.items())))
+    ledger.put(Entry("36001000100", turned, dict(again)))
     assert only_file(ledger).read_bytes() == before
 
 
@@ -144,10 +147,10 @@ def test_an_entry_that_is_not_there(ledger: Ledger) -> None:
 def test_open_then_final(ledger: Ledger) -> None:
     ledger.put(entry(state="open"), final=False)
     assert ledger.finished() == set() and ledger.held() == ["36001000100"]
-    assert ledger.read("36001000100").notes["state"] == "open"
+    assert ledger.read("36001000100").notes.refused.reason == "open"
     ledger.put(entry(state="final"))
     assert ledger.finished() == {"36001000100"} and ledger.held() == ["36001000100"]
-    assert ledger.read("36001000100").notes["state"] == "final"
+    assert ledger.read("36001000100").notes.refused.reason == "final"
     assert list(ledger.folder.glob("*.open")) == []
 
 
@@ -155,7 +158,7 @@ def test_the_final_entry_goes_first(ledger: Ledger) -> None:
     """A kill between its writing and the removal of the open one leaves both."""
     ledger.put(entry(state="final"))
     ledger.put(entry(state="open"), final=False)
-    assert ledger.read("36001000100").notes["state"] == "final"
+    assert ledger.read("36001000100").notes.refused.reason == "final"
     assert peek(ledger.folder).open == 0  # type: ignore[union-attr]
 
 

@@ -32,7 +32,7 @@ from glasshouse.assess.rates import clustered, difference
 from glasshouse.commands.words import reidentify as reidentify_words
 from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.manifest import code_hash
-from glasshouse.engine.study import chance
+from glasshouse.model.chance import chance
 from glasshouse.scenarios import load as scenario_module
 from tests.running import Ended, good, started, tool
 from tests.test_reidentify import STARTS, two_passes

@@ -25,7 +25,8 @@ import polars as pl
 import pytest
 from benchmarks import blocks
 
-from glasshouse.engine import study
+from glasshouse.engine import job as job_module
+from glasshouse.engine import runner
 from glasshouse.engine.manifest import code_hash
 from glasshouse.files.records import record_frame
 from glasshouse.scenarios import load as scenario_module
@@ -133,13 +134,13 @@ def _quick() -> Iterator[None]:
     code_hash.cache_clear()  # someone may have edited the sources since the tests began
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scenario_module, "load", _load)
-        patch.setattr(study, "Published", _published)
-        patch.setattr(study, "UnitCheck", _unit_check)
+        patch.setattr(job_module, "Published", _published)
+        patch.setattr(job_module, "UnitCheck", _unit_check)
         yield
 
 
 _load = cache(scenario_module.load)
-_Published, _UnitCheck = study.Published, study.UnitCheck
+_Published, _UnitCheck = job_module.Published, job_module.UnitCheck
 _compiled: dict[tuple[Any, ...], Any] = {}
 
 
@@ -905,7 +906,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, name: str, before: Callable[[], Any
         before()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(study, name, interrupted)
+    monkeypatch.setattr(job_module if hasattr(job_module, name) else runner, name, interrupted)
 
 
 @pytest.mark.parametrize("step", [pytest.param("make_job"), "run", pytest.param("put_together")])

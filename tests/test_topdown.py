@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from glasshouse.engine.study import chance
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.mechanism.account import Allocation, Ledger, allocation
 from glasshouse.mechanism.gaussian import DiscreteGaussian
 from glasshouse.mechanism.sampler import simulate
+from glasshouse.model.chance import chance
 from glasshouse.protection.topdown.controlled import round_alone, round_children
 from glasshouse.protection.topdown.least_squares import CLOSE, ENOUGH, STEPS, Answers, Fitted, fit, fit_alone
 from glasshouse.protection.topdown.measurements import (

@@ -1,5 +1,9 @@
 """Glasshouse shows a statistical office what its published tables give away.
 
+    import glasshouse as gh
+    found = gh.vary("tables.parquet", scenario="sf1-person")
+    found.places, found.summary.headline, found.figure()
+
 Records are cells of a histogram; a release says how groups of cells add up. The house, from the ground up
 (a module imports only from those above it):
 
@@ -18,9 +22,42 @@ Records are cells of a histogram; a release says how groups of cells add up. The
                                             frontier, utility, usefulness, comparison, microdata: the office's own rules
     report      say it                      description: what a report says; page, sheets, drawing: how it is shown;
                                             publish: what everybody may see
-    engine      do it at scale              study, workers, dask, ledger, folder, manifest, progress
-    commands    one question, one module    work/: what is done to one unit; words/: what is said at the end
-    cli         the terminal
+    engine      do it at scale              job, runner, workers, dask, ledger, folder, manifest, lifecycle, progress
+    commands    one question, one module    a function with typed keywords and a frozen result; work/: what is done to
+                                            one unit; words/: what is said at the end
+    cli         the terminal                derived from the functions
 
-Heavy modules are imported when they are used: `from glasshouse.scenarios.load import load`.
+Nothing heavy is imported before it is used.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# The verbs: where each function is. The terminal offers the same ones.
+VERBS = {
+    "tabulate": "glasshouse.commands.tabulate",
+    "check": "glasshouse.commands.check",
+    "reconstruct": "glasshouse.commands.reconstruct",
+    "vary": "glasshouse.commands.vary",
+    "status": "glasshouse.commands.status",
+}
+_OTHERS = {
+    "scenario": "glasshouse.commands.scenarios",
+    "aloud": "glasshouse.engine.progress",
+    "InputError": "glasshouse.errors",
+    "GlasshouseBug": "glasshouse.errors",
+}
+__all__ = [*VERBS, *_OTHERS]  # names
+
+
+def __getattr__(name: str) -> Any:
+    where = VERBS.get(name) or _OTHERS.get(name)
+    if where is None:
+        raise AttributeError(f"module 'glasshouse' has no attribute '{name}'; known: {', '.join(__all__)}")
+    return getattr(import_module(where), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__"]

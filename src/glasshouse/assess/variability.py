@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from glasshouse.assess.headline import Headline
 from glasshouse.assess.rates import Rate, wilson
 from glasshouse.errors import InputError, unknown
 from glasshouse.program.integer import Proof
@@ -154,13 +155,8 @@ def _share(part: str, whole: str) -> pl.Expr:
     return _where_any(pl.col(part) / pl.col(whole))
 
 
-def headline(places: pl.DataFrame) -> dict[str, Any]:
-    """The whole release in a few numbers: how many blocks and persons are known for certain, how far the rest may be.
-
-    Means are over persons. `zero_tracts` are tracts all of whose blocks are proved to have one solution. Any two
-    fitting sets differ by at most twice solvar, and never in those who are certain: `most_between_any_two` is the mean
-    of that.
-    """
+def headline(places: pl.DataFrame) -> Headline:
+    """The whole release in a few numbers."""
     known = inhabited(places)
     sums = known.select(pl.col(NUMBERS).sum()).row(0, named=True)
     population, blocks = sums["population"], known.height
@@ -173,23 +169,23 @@ def headline(places: pl.DataFrame) -> dict[str, Any]:
     tracts = known.group_by("tract").agg(ZERO.all().alias("zero"))
     proofs = dict(known.group_by("proof").len().iter_rows())
     zero = Rate.of(zero_blocks, blocks)
-    return {
-        "blocks": blocks,
-        "population": population,
-        "zero_solvar_share": zero.value,
-        "zero_solvar_share_low": zero.low,
-        "zero_solvar_share_high": zero.high,
-        "zero_solvar_population_share": zero_population / population,
-        "solvar_mean": sums["distance"] / (2 * population),
-        "solvar_mean_upper": sums["distance_upper"] / (2 * population),
-        "most_between_any_two": between / population,
-        "share_certain": sums["certain"] / population,
-        "share_certain_upper": min(sums["certain_upper"] / population, 1.0),  # no limit is 10^12 where totals are open
-        "undecided": proofs.get(Proof.UNDECIDED.value, 0),
-        "proofs": {proof.value: proofs.get(proof.value, 0) for proof in Proof},
-        "tracts": tracts.height,
-        "zero_tracts": int(tracts["zero"].sum()),
-    }
+    return Headline(
+        blocks=blocks,
+        population=population,
+        zero_solvar_share=zero.value,
+        zero_solvar_share_low=zero.low,
+        zero_solvar_share_high=zero.high,
+        zero_solvar_population_share=zero_population / population,
+        solvar_mean=sums["distance"] / (2 * population),
+        solvar_mean_upper=sums["distance_upper"] / (2 * population),
+        most_between_any_two=between / population,
+        share_certain=sums["certain"] / population,
+        share_certain_upper=min(sums["certain_upper"] / population, 1.0),  # no limit is 10^12 where totals are open
+        undecided=proofs.get(Proof.UNDECIDED.value, 0),
+        proofs={proof.value: proofs.get(proof.value, 0) for proof in Proof},
+        tracts=tracts.height,
+        zero_tracts=int(tracts["zero"].sum()),
+    )
 
 
 def published(table: str) -> pl.DataFrame:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, 
     import polars as pl
 
     from glasshouse.engine.folder import Folder
-    from glasshouse.engine.study import Asked, Item, Job, Tally, Work
+    from glasshouse.engine.job import Asked, Item, Job, Work
+    from glasshouse.engine.runner import Tally
     from glasshouse.scenarios.load import Scenario
 
 MANY = 50  # units that take a while
@@ -186,8 +187,10 @@ def _only(given: Given, items: Iterator[Item], there: Collection[str]) -> tuple[
 
 
 def _work(attack: Attack, given: Given, folder: Folder) -> dict[str, Any]:
+    from glasshouse.engine.job import make_job
+    from glasshouse.engine.plain import plain
     from glasshouse.engine.progress import progress
-    from glasshouse.engine.study import Pace, make_job, put_together, run, timings
+    from glasshouse.engine.runner import Pace, put_together, run, timings
     from glasshouse.engine.workers import Crew
     from glasshouse.files.output import row_writer
     from glasshouse.files.tables import open_tables
@@ -226,7 +229,7 @@ def _work(attack: Attack, given: Given, folder: Folder) -> dict[str, Any]:
         said, lines, more = attack.end(given, prepared.job, tally, folder)
         said = {
             "scenario": given.scenario.name, "level": job.area_level or geography.place, "seed": given.seed,
-            "units": tally.units, "units_from_before": tally.earlier, **said, "refused": tally.refused,
+            "units": tally.units, "units_from_before": tally.earlier, **said, "refused": plain(tally.refused),
             "bugs": tally.bugs, "stopped_by_clock": tally.clocked, "notes": notes, "lines": lines,
         }  # fmt: skip
         folder.write(said, [*outputs, *more], cpu=tally.cpu, complete=tally.complete)

@@ -130,7 +130,7 @@ def _work(
     from glasshouse.commands.auditing.findings import find
     from glasshouse.commands.auditing.steps import Caller
     from glasshouse.commands.auditing.writing import certificate, write_report
-    from glasshouse.engine.ledger import Entry
+    from glasshouse.engine.ledger import Entry, Notes
 
     todo = [step for step in steps if not step.without]
     said: dict[str, dict[str, Any]] = {}
@@ -143,7 +143,7 @@ def _work(
             said[step.name] = step.do(Caller(workers, executor, not quiet, said))
             if said[step.name].get("unchanged") and not quiet:
                 say("    done before")
-            ledger.put(Entry(f"{number:02d}{step.name}", {"places": 0, "cpu": 0.0, "process": 0}, {}))
+            ledger.put(Entry(f"{number:02d}{step.name}", Notes(), {}))
         folder.make_room()
         found = find(config, files, steps, certificate(config, folder.manifest, steps))
         outputs = write_report(found, folder.path, config.public.threshold, public=public)

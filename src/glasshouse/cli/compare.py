@@ -142,7 +142,7 @@ def _work(job: Compared, folder: Folder, *, workers: int | None, overwrite: bool
     from glasshouse.assess.comparison import MEASURES as SCHEMA
     from glasshouse.commands.work.compare import USES, compare_one, runs
     from glasshouse.engine.progress import progress
-    from glasshouse.engine.study import Tally, put_together, run
+    from glasshouse.engine.runner import Tally, put_together, run
     from glasshouse.engine.workers import Crew
 
     every = list(runs(job.plan))

@@ -31,7 +31,8 @@ from glasshouse.errors import InputError, unknown
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.engine.folder import Folder
-    from glasshouse.engine.study import Item, Job, Tally
+    from glasshouse.engine.job import Item, Job
+    from glasshouse.engine.runner import Tally
     from glasshouse.files.properties import PropertyFile
     from glasshouse.scenarios.occupancy import Occupancy
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, 
     from glasshouse.commands.work.reidentify import Reidentification
     from glasshouse.engine.folder import Folder
     from glasshouse.engine.ledger import Ledger
-    from glasshouse.engine.study import Tally
+    from glasshouse.engine.runner import Tally
     from glasshouse.engine.workers import Crew
     from glasshouse.protection.swap.by_rates import Rates
     from glasshouse.scenarios.load import Scenario
@@ -200,7 +200,7 @@ def _work(given: _Given, folder: Folder) -> dict[str, Any]:
     from glasshouse.commands.work.linking import Files
     from glasshouse.commands.work.reidentify import Reidentification, identify
     from glasshouse.engine.progress import progress
-    from glasshouse.engine.study import Pace, run
+    from glasshouse.engine.runner import Pace, run
     from glasshouse.engine.workers import Crew
 
     files = Files(given.scenario, given.truth, given.published, given.data, given.attackers, given.vary)
@@ -266,7 +266,7 @@ def _leave_out(
     from glasshouse.commands.work.leave_one_out import LeavingOut, Targets, leave_out
     from glasshouse.commands.work.leaving_plan import attacks_of, everyone, plan
     from glasshouse.engine.progress import progress
-    from glasshouse.engine.study import run
+    from glasshouse.engine.runner import run
 
     chosen = plan(ledger, job, given.leave_out)
     attacks = attacks_of(given.data, given.scenario)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, 
     import polars as pl
 
     from glasshouse.engine.folder import Folder
-    from glasshouse.engine.study import Item, Job, Tally
+    from glasshouse.engine.job import Item, Job
+    from glasshouse.engine.runner import Tally
     from glasshouse.scenarios.load import Scenario
 
 app = typer.Typer(rich_markup_mode=None)

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.engine.ledger import Ledger, Peek, peek
-from glasshouse.engine.manifest import Manifest, sha256
+from glasshouse.engine.manifest import Manifest, Occupied, sha256
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file, private_folder
 
@@ -58,7 +57,7 @@ class Folder:
         told = read_manifest(self.path)
         if told is not None:
             if told.get("key") != key:
-                raise InputError(
+                raise Occupied(
                     f"{self.path} holds the result of another run ({self.manifest.differs(told)}); "
                     "name another folder or add --overwrite"
                 )
@@ -67,12 +66,12 @@ class Folder:
                 for name, value in told.get("outputs", {}).items()
             )
             if whole and told.get("complete"):
-                if not _busy(self.path / LEDGER):
+                if not busy(self.path / LEDGER):
                     self.ledger.forget()  # of a run that was killed right after its last word
                 return told
             return None
         if running is not None and running.about.get("key", key) != key:
-            raise InputError(
+            raise Occupied(
                 f"{self.path} holds an unfinished run of something else ({running.finished:,} units kept), "
                 "or of another version of glasshouse; "
                 "run that to its end, name another folder, or add --overwrite"
@@ -158,7 +157,7 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _busy(folder: Path) -> bool:
+def busy(folder: Path) -> bool:
     """Does a run hold the folder right now?"""
     if not (folder / LOCK).exists():
         return False
@@ -183,54 +182,6 @@ def _peeked(ledger: Path) -> Peek | None:
         return Peek({}, 0, 0, None)
 
 
-def state_of(path: Path) -> tuple[dict[str, Any], list[str]]:
-    """What is done in a folder, what is left, since when: for scripts, and in words."""
-    if not path.is_dir():
-        raise InputError(f"{path}: there is no such folder")
-    told, running = read_manifest(path), peek(path / LEDGER)
-    if told is None and running is None:
-        raise InputError(f"{path} holds no run of ours; expected the --out folder of a command")
-    if told is not None and (running is None or told.get("complete")):
-        counts = told.get("counts", {})
-        said = {
-            "state": "done",
-            "command": told.get("command"),
-            "units": counts.get("units"),
-            "finished": counts.get("units"),
-            "refused": len(counts.get("refused", {})),
-            "wall_seconds": told.get("wall_seconds"),
-        }
-        refused = f", {said['refused']:,} of them refused" if said["refused"] else ""
-        done = f", {said['units']:,} units" if said["units"] is not None else ""
-        return said, [f"{said['command']}: done{done}{refused}; its last run took {said['wall_seconds']} s"]
-    if running is None:
-        raise InputError(f"{path} changed while it was looked at; ask again")
-    about = running.about
-    units, started = about.get("units"), about.get("started")
-    state = "running" if _busy(path / LEDGER) else "stopped"
-    last = None if running.last is None else round(time.time() - running.last)
-    said = {
-        "state": state,
-        "command": about.get("command"),
-        "units": units,
-        "finished": running.finished,
-        "open": running.open,
-        "started": started,
-        "resumed": about.get("resumed", 0),
-        "seconds_since_last": last,
-    }
-    again = {0: "", 1: ", resumed once"}.get(said["resumed"], f", resumed {said['resumed']} times")
-    lines = [
-        f"{said['command']}: {state}, {running.finished:,}{f' of {units:,}' if units else ''} units done",
-        f"    started {started}{again}" + (f", last unit {last:,} s ago" if last is not None else ""),
-    ]
-    if running.open:
-        lines.append(f"    {running.open:,} units were stopped by the clock; the same command does them again")
-    if state == "stopped":
-        lines.append("    the same command goes on where it stopped")
-    return said, lines
-
-
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """What a finished folder says of itself."""
     path = folder / MANIFEST
@@ -241,5 +192,5 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         told = None
     if not isinstance(told, dict):
-        raise InputError(f"{path}: not a manifest of ours; remove it, or add --overwrite")
+        raise Occupied(f"{path}: not a manifest of ours; remove it, or add --overwrite")
     return told

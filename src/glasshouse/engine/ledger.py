@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 
 from glasshouse.engine.manifest import FORMAT_VERSION
+from glasshouse.engine.plain import Plain, plain
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.output import private_file, private_folder
 
@@ -28,11 +29,33 @@ _HASH = slice(len(_SEAL), len(_SEAL) + 64)
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Why a unit was left out: in words, and the published numbers that cannot all be true."""
+
+    reason: str
+    cells: tuple[Plain, ...] = ()
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What is known of the work on one unit besides its rows."""
+
+    places: int = 0
+    seconds: float = 0.0
+    cpu: float = 0.0
+    process: int = 0  # which did it
+    counts: Mapping[str, int] = field(default_factory=dict)
+    clock: bool = False  # the wall clock stopped it: not final
+    refused: Refusal | None = None
+    bug: bool = False
+
+
+@dataclass(frozen=True)
 class Entry:
     """What one unit of work gave."""
 
     unit: str
-    notes: Mapping[str, Any]  # plain JSON
+    notes: Notes
     frames: Mapping[str, pl.DataFrame]
 
 
@@ -169,7 +192,7 @@ def _packed(entry: Entry, key: str) -> bytes:
     header = {
         "key": key,
         "unit": entry.unit,
-        "notes": dict(entry.notes),
+        "notes": plain(entry.notes),
         "frames": [[name, len(packed)] for name, packed in frames],
     }
     line = b'", ' + json.dumps(header, sort_keys=True).encode()[1:] + b"\n"
@@ -201,4 +224,9 @@ def _unpacked(path: Path, key: str) -> Entry | None:
     stream, frames = BytesIO(packed), {}
     for name, size in header["frames"]:
         frames[name] = pl.read_ipc(BytesIO(stream.read(size)))
-    return Entry(header["unit"], header["notes"], frames)
+    return Entry(header["unit"], _notes(header["notes"]), frames)
+
+
+def _notes(told: dict[str, Any]) -> Notes:
+    refused = told.get("refused")
+    return Notes(**told | {"refused": refused and Refusal(refused["reason"], tuple(refused["cells"]))})

@@ -20,6 +20,10 @@ FORMAT_VERSION = 1
 _RECORDED = ("numpy", "numba", "polars", "pyarrow", "scipy", "highspy", "ortools")
 
 
+class Occupied(InputError):  # noqa: N818  # a place, not a mistake
+    """The place to write holds the result of something else; --overwrite replaces it."""
+
+
 @dataclass(frozen=True)
 class Manifest:
     """What a result depends on. Results with the same key are the same."""
@@ -58,8 +62,8 @@ class Manifest:
             found.append("another version of glasshouse")
         return "; ".join(found) or "otherwise made"
 
-    def done(self, out: Path, *, overwrite: bool) -> bool:
-        """Is the result there already? Refuses to replace a result of something else unless told to."""
+    def done(self, out: Path, *, overwrite: bool) -> dict[str, Any] | None:
+        """What was said of the result, if it is there already. The result of something else is refused."""
         beside = manifest_path(out)
         for role, path in self.inputs.items():
             if out.exists() and out.samefile(path):
@@ -68,18 +72,18 @@ class Manifest:
             raise InputError(f"{out} is a directory; expected the name of a file to write")
         if not out.exists() or overwrite:
             beside.unlink(missing_ok=True)  # it would vouch for a file that is about to change
-            return False
+            return None
         try:
             told = json.loads(beside.read_text(encoding="utf-8"))
             same = told.get("key") == self.key() and told.get("output") == sha256(out)
         except (OSError, ValueError, AttributeError):
             same = False
         if not same:
-            raise InputError(
+            raise Occupied(
                 f"{out} exists and is not (or no longer) the result of this command on these inputs; "
                 "remove it or add --overwrite"
             )
-        return True
+        return dict(told)
 
     def write(self, out: Path, counts: Mapping[str, Any]) -> None:
         """Write the manifest beside a finished file."""

@@ -1,4 +1,4 @@
-"""How far are we? A bar with the time left on a terminal, silence elsewhere."""
+"""What does a run say while it works? Nothing, unless it runs aloud: a bar with the time left, and a few lines."""
 
 from __future__ import annotations
 
@@ -6,10 +6,44 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Whether bars and lines are shown; the library is silent, the command line is not."""
+
+    bars: bool = False
+    lines: bool = False
+
+
+_voice: ContextVar[Voice] = ContextVar("voice", default=Voice())  # noqa: B039  # frozen
+
+
+@contextmanager
+def aloud(*, bars: bool = True, lines: bool = True) -> Iterator[None]:
+    """Within this, runs show how far they are."""
+    before = _voice.set(Voice(bars, lines))
+    try:
+        yield
+    finally:
+        _voice.reset(before)
+
+
+def say(*lines: str) -> None:
+    """Say something while a run is under way."""
+    if _voice.get().lines:
+        for line in lines:
+            print(line, file=sys.stderr)
+
+
+def says_lines() -> bool:
+    return _voice.get().lines
 
 
 class Bar(Protocol):
@@ -19,9 +53,9 @@ class Bar(Protocol):
 
 
 @contextmanager
-def progress(description: str, *, shown: bool) -> Iterator[Bar]:
+def progress(description: str, *, shown: bool | None = None) -> Iterator[Bar]:
     """A bar on stderr with the time left, when that is a terminal; silence elsewhere."""
-    if not shown or not sys.stderr.isatty():
+    if not (_voice.get().bars if shown is None else shown) or not sys.stderr.isatty():
         yield lambda done, said="": None
         return
     from rich.console import Console  # late: --help must not wait for it

@@ -49,6 +49,7 @@ class Scenario:
     patterns: tuple[str, ...]
     archives: tuple[Archive, ...] = ()
     bins: Mapping[str, Recode] = field(default_factory=dict)  # how records are compared: a column gives the group
+    compared: tuple[str, str] = ("binned", "finest")  # what the cells are called: with bins, and without
     unique_on: tuple[str, ...] = ()  # attributes or bins: who is alone with them in a place counts as unique
     unchosen: frozenset[str] = frozenset()  # tables of the scenario that are not used this time
     leave_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # codes of rows that are no records here
@@ -56,6 +57,7 @@ class Scenario:
     measure: Mapping[str, Recode] = field(default_factory=dict)  # what noise is added to: factors of strategy queries
     reference: str = ""  # of which census published figures can stand beside those of these tables
     occupancy: Occupancy | None = None  # what another agency says of the same households, and a rule for them
+    source: str = field(default="", compare=False)  # the name or folder it was loaded by
 
     @cached_property
     def by_table(self) -> dict[str, Table]:
@@ -171,7 +173,7 @@ def load(name: str) -> Scenario:
         )
     source = folder / "scenario.toml"
     try:
-        return _Assembly(folder).scenario(tomllib.loads(source.read_text(encoding="utf-8")))
+        return replace(_Assembly(folder).scenario(tomllib.loads(source.read_text(encoding="utf-8"))), source=name)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{source}: not valid TOML in UTF-8: {error}") from None
     except InputError as error:
@@ -210,7 +212,7 @@ class _Assembly:
             catalogue = {table.name: Official(table.name, len(table.lines), 0) for table in tables}
         for pattern in patterns:
             spell(pattern, tables[0].name, 1)
-        bins, unique_on = within("compare", self.compare, dict_of(toml, "compare"))
+        bins, unique_on, compared = within("compare", self.compare, dict_of(toml, "compare"))
         return Scenario(
             name=self.folder.name,
             title=toml["title"],
@@ -223,6 +225,7 @@ class _Assembly:
             archives=tuple(self.archive(entry) for entry in (archives if isinstance(archives, list) else [archives])),
             bins=bins,
             unique_on=unique_on,
+            compared=compared,
             leave_out=within("records", self.leave_out, dict_of(toml, "records")),
             claim=within("claim", self.parser.claim, toml["claim"]) if "claim" in toml else None,
             reference=str(toml.get("reference", "")),
@@ -232,9 +235,9 @@ class _Assembly:
             else None,
         )
 
-    def compare(self, toml: Toml) -> tuple[dict[str, Recode], tuple[str, ...]]:
-        """How records are compared: columns of bins, and what makes a record unique in its place."""
-        only(toml, "compare", optional="bins unique")
+    def compare(self, toml: Toml) -> tuple[dict[str, Recode], tuple[str, ...], tuple[str, str]]:
+        """How records are compared: columns of bins, what makes a record unique, and what the cells are called."""
+        only(toml, "compare", optional="bins unique names")
         schema, recodes = self.parser.schema, self.parser.recodes
         bins: dict[str, Recode] = {}
         for column, name in dict_of(toml, "bins").items():
@@ -253,7 +256,8 @@ class _Assembly:
         for name in unique_on:
             if name not in bins:
                 schema.attribute(name)
-        return bins, unique_on
+        binned, finest = toml.get("names", ["binned", "finest"])
+        return bins, unique_on, (str(binned), str(finest))
 
     def measure(self, toml: Toml) -> dict[str, Recode]:
         """What the factors of strategy queries mean: an attribute, every level for itself, or a recode of one."""

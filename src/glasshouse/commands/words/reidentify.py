@@ -26,7 +26,7 @@ from glasshouse.commands.work.leaving_plan import outcome
 from glasshouse.commands.work.reidentify import LINKS, PUBLISHED, TRUTH, Reidentification
 from glasshouse.engine.folder import read_manifest
 from glasshouse.engine.ledger import Ledger
-from glasshouse.engine.study import Tally, put_together
+from glasshouse.engine.runner import Tally, put_together
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.model.geography import plural
 from glasshouse.report.charts import write

@@ -13,7 +13,7 @@ from glasshouse.assess.claims import summed_up
 from glasshouse.assess.leaks import by_table
 from glasshouse.assess.paper_claims import marginal_sets
 from glasshouse.commands.words.verify import lines_for_people, told
-from glasshouse.engine.study import Tally
+from glasshouse.engine.runner import Tally
 from glasshouse.files.output import private_file
 from glasshouse.model.geography import plural
 from glasshouse.report import leaks as leaking

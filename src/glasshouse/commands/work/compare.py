@@ -25,6 +25,7 @@ from glasshouse.assess.usefulness import usefulness
 from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.cli.calling import call
 from glasshouse.commands.compare_plan import ComparePlan, Setting, times
+from glasshouse.engine.job import Done
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import rate_of
 from glasshouse.scenarios.load import load
@@ -74,7 +75,7 @@ def runs(plan: ComparePlan) -> Iterator[Run]:
             yield Run(number, setting, seed)
 
 
-def compare_one(job: Compared, run: Run) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+def compare_one(job: Compared, run: Run) -> Done:
     """One setting with one seed: every measure of its risk and of its use."""
     with _folder(job, run) as folder:
         work = _Work(job, run, folder)
@@ -87,7 +88,7 @@ def compare_one(job: Compared, run: Run) -> tuple[dict[str, pl.DataFrame], dict[
         orient="row",
     )
     named = pl.lit(run.setting.name).alias("setting"), pl.lit(run.seed, pl.Int64).alias("seed")
-    return {"measures": frame, "uses": uses.select(*named, pl.all()).cast(USES)}, {"counts": {}}
+    return Done({"measures": frame, "uses": uses.select(*named, pl.all()).cast(USES)})
 
 
 @contextmanager

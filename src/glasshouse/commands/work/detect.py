@@ -20,7 +20,7 @@ from glasshouse.attack.occupancy.noisy import closest
 from glasshouse.attack.occupancy.sampled import sample_of
 from glasshouse.attack.occupancy.statements import LeftOut, Property, block_of
 from glasshouse.attack.occupancy.unlike import unlike
-from glasshouse.engine.study import Item, Job
+from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import level_matrix
 from glasshouse.files.sample import StateSample
@@ -157,7 +157,7 @@ def _measures(scenario: Scenario) -> list[str]:
     return ["solvar", *(f"solvar_{name}" for name in _occupancy(scenario).measures), "solvar_violations"]
 
 
-def examine(job: Enquiry, item: Housed) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+def examine(job: Enquiry, item: Housed) -> Done:
     """One unit: every block with a property, and what was asked of it."""
     page = _Page(job, item)
     for row, code in enumerate(item.unit.counts.places):
@@ -172,7 +172,7 @@ def examine(job: Enquiry, item: Housed) -> tuple[dict[str, pl.DataFrame], dict[s
     notes = {"blocks": frames["places"].height, **told, "left_out": frames["left-out"].height,
              "undecided": int((frames["places"]["proof"] == "undecided").sum()), "untrue": page.untrue,
              "not_in_sample": page.not_in_sample, "no_sample": page.no_sample}  # fmt: skip
-    return frames, {"counts": notes, "clock": page.clock}
+    return Done(frames, notes, page.clock)
 
 
 class _Page:

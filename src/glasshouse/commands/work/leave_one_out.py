@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,8 +34,9 @@ from glasshouse.commands.work.reidentify import (
     only,
     true_rows,
 )
-from glasshouse.engine.study import chance
+from glasshouse.engine.job import Done
 from glasshouse.files.records import level_matrix
+from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography
 from glasshouse.model.records import Codes
 from glasshouse.program.integer import Limit
@@ -130,7 +130,7 @@ class Targets:
         return 0  # those of the unit have been counted
 
 
-def leave_out(job: LeavingOut, item: Targets) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+def leave_out(job: LeavingOut, item: Targets) -> Done:
     """One unit: for every chosen person, what each teller says with and without them."""
     unit = _Unit(job, item.together)
     targets = unit.targets(item.chosen)
@@ -156,9 +156,8 @@ def leave_out(job: LeavingOut, item: Targets) -> tuple[dict[str, pl.DataFrame], 
                 counts[key] = counts.get(key, np.zeros(7, np.int64)) + np.array(one, np.int64)
     rows = [(*key, *(int(n) for n in numbers)) for key, numbers in counts.items()]
     same = {f"same {attack.name}": int(unit.same(attack.name)) for attack in job.attacks}
-    return {"leaving": pl.DataFrame(rows, schema=LEAVING, orient="row")}, {
-        "counts": {**same, "left_out": len(everyone)}
-    }
+    frame = pl.DataFrame(rows, schema=LEAVING, orient="row")
+    return Done({"leaving": frame}, {**same, "left_out": len(everyone)})
 
 
 class _Unit:

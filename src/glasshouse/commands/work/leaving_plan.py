@@ -17,9 +17,9 @@ from glasshouse.commands.work.leave_one_out import GROUPS, HOUSEHOLD, LEAVING, A
 from glasshouse.commands.work.linking import Attacked
 from glasshouse.commands.work.reidentify import ID, TRUTH, Reidentification
 from glasshouse.engine.ledger import Ledger
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.records import RecordFile, level_matrix
+from glasshouse.model.chance import chance
 from glasshouse.model.tabulate import compile_tables
 from glasshouse.protection.swap.by_rates import Draws, Rates
 from glasshouse.protection.swap.persons import Persons, settle

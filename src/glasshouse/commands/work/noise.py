@@ -16,7 +16,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.commands.work.perturb import Late, levels_of, long_rows
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Watch, unwatched
 from glasshouse.files.output import check_kind
@@ -25,6 +24,7 @@ from glasshouse.files.tables import TableFile, open_tables
 from glasshouse.mechanism.account import Allocation, epsilon
 from glasshouse.mechanism.gaussian import NEIGHBOURS, DiscreteGaussian
 from glasshouse.mechanism.sampler import draw_securely, simulate
+from glasshouse.model.chance import chance
 from glasshouse.model.records import Count
 from glasshouse.model.release import Counts
 from glasshouse.protection.afterwards import Afterwards, Invariant, invariant, publish

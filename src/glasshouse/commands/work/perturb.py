@@ -18,11 +18,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Watch, need_columns, open_source, unwatched
 from glasshouse.files.output import RowWriter, check_kind, row_writer
 from glasshouse.files.tables import TableFile, open_tables
+from glasshouse.model.chance import chance
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Counts, Release
 from glasshouse.protection.perturb import (

@@ -12,13 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.commands.work.noise import DELTA
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.output import row_writer
 from glasshouse.files.properties import MISSING, PropertyNumbers, read_numbers
 from glasshouse.mechanism.account import epsilon
 from glasshouse.mechanism.gaussian import NEIGHBOURS, DiscreteGaussian
 from glasshouse.mechanism.sampler import draw_securely, simulate
+from glasshouse.model.chance import chance
 from glasshouse.population.subsidy import half_up
 from glasshouse.protection.properties import Draw, account_for, add_noise, questions_of
 from glasshouse.scenarios.load import Scenario

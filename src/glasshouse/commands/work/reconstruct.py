@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import polars as pl
 from glasshouse.attack.published import Published, recounted
 from glasshouse.attack.reconstruct import Rebuilt, reconstruct
 from glasshouse.attack.reconstruct_noisy import Near, come_near
-from glasshouse.engine.study import Item, Job
+from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import record_frame
 from glasshouse.model.geography import Geography
@@ -24,6 +25,13 @@ NEAREST = "nearest"  # the method of places whose numbers no records fit
 METHOD = pl.Series([rung.name.lower() for rung in Rung])
 
 
+@dataclass(frozen=True)
+class Rebuilding(Job):
+    """What all units of a reconstruction share."""
+
+    nearest: str = ""  # where no records fit: the error to be least, absolute or squared
+
+
 def schemas(scenario: Scenario, published: Published) -> dict[str, pl.Schema]:
     """The columns of the data files."""
     geography = scenario.geography
@@ -35,16 +43,16 @@ def schemas(scenario: Scenario, published: Published) -> dict[str, pl.Schema]:
     return {"records": records, "places": pl.Schema(columns)}
 
 
-def rebuild(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+def rebuild(job: Rebuilding, item: Item) -> Done:
     """One unit: its records, and of each place how they were found and that they count up to its numbers again.
 
     Records that are only near to the numbers do not count up to them; how far they are is said instead.
     """
     scenario, counts = job.scenario, item.unit.counts
     rebuilt: Rebuilt | Near
-    if measure := job.options.get("nearest"):
+    if job.nearest:
         rng = job.generator(item.code, QUESTION)
-        rebuilt = come_near(job.published, item.unit, rng, measure, job.ladder)
+        rebuilt = come_near(job.published, item.unit, rng, job.nearest, job.ladder)
         again, _ = recounted(job.published, item.unit, rebuilt.place, rebuilt.codes)
         if not np.array_equal(again, rebuilt.fits):
             raise GlasshouseBug(f"records rebuilt for {item.code} do not count up to its numbers where they should")
@@ -70,18 +78,15 @@ def rebuild(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
         pl.Series("proof", proof, dtype=pl.String),
     ]
     records = _records(scenario, job.published, counts.places, rebuilt.place, rebuilt.codes)
-    notes = {
-        "counts": {
-            "records": len(rebuilt.place),
-            "places": len(counts.places),
-            "populated": int((population > 0).sum()),
-            "fits": int(again.sum()),
-            "error": int(error[0].sum()),
-            "without": error[0].null_count(),
-        },
-        "clock": clock,
+    counted = {
+        "records": len(rebuilt.place),
+        "places": len(counts.places),
+        "populated": int((population > 0).sum()),
+        "fits": int(again.sum()),
+        "error": int(error[0].sum()),
+        "without": error[0].null_count(),
     }
-    return {"records": records, "places": pl.DataFrame(columns)}, notes
+    return Done({"records": records, "places": pl.DataFrame(columns)}, counted, clock)
 
 
 def start_of(job: Job, item: Item) -> Rebuilt:

@@ -32,7 +32,8 @@ from glasshouse.attack.people.reidentify import (
     putative,
     taken,
 )
-from glasshouse.engine.study import chance
+from glasshouse.engine.job import Done
+from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography
 from glasshouse.scenarios.load import Scenario
 
@@ -123,7 +124,7 @@ class Around:
         return len(self.codes)
 
 
-def identify(job: Reidentification, item: Together) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+def identify(job: Reidentification, item: Together) -> Done:
     """One unit: how far its files agree, who is linked and confirmed in each list, and what guessing gives."""
     around = Around.of(job, item)
     truth = named(job, item, TRUTH, around)
@@ -155,7 +156,7 @@ def identify(job: Reidentification, item: Together) -> tuple[dict[str, pl.DataFr
     frames = {name: pl.concat(parts) for name, parts in found.items() if parts}
     if job.links and "links" not in frames:
         frames["links"] = pl.DataFrame(schema=LINKS)
-    return frames, {"counts": dict(tally)}
+    return Done(frames, dict(tally))
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,12 @@ from glasshouse.commands.work.swapped_households import (
     identifiers,
     write_households,
 )
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Chunk, Source, need_columns, open_source
 from glasshouse.files.output import RowWriter, row_writer
 from glasshouse.files.places import PlaceColumns, check_codes, read_codes
 from glasshouse.files.surroundings import numbers_of
+from glasshouse.model.chance import chance
 from glasshouse.protection.swap.by_rates import at_risk, swap_key
 from glasshouse.protection.swap.by_tiers import (
     RANKING,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,7 +14,7 @@ from glasshouse.assess.certain_groups import GROUPS, grouped
 from glasshouse.attack.published import Published, recounted
 from glasshouse.attack.vary import Far, admitted, vary
 from glasshouse.commands.work.reconstruct import METHOD, place_columns, start_of
-from glasshouse.engine.study import Item, Job
+from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import InputError
 from glasshouse.files.records import level_matrix, open_records
 from glasshouse.files.units import by_unit
@@ -30,6 +29,15 @@ _FAR = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Varying(Job):
+    """What all units share of a run of vary."""
+
+    finest: bool = False  # every level is compared, not the groups of bins
+    tighten: bool = False  # differences of the area's numbers are limits, too
+    jointly: bool = False  # the places of an area are solved together
+
+
 def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
     """The columns of the data files."""
     place, unit = scenario.geography.place, scenario.geography.unit
@@ -40,7 +48,7 @@ def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
     }
 
 
-def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+def measure(job: Varying, item: Item) -> Done:
     """One unit: of each place, and of the unit, how far other records that fit can be and how many are certain."""
     place, codes, given = _start(job, item)
     varied = vary(
@@ -48,9 +56,9 @@ def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
         item.unit,
         place,
         codes,
-        finest=job.options["finest"],
-        tighten=job.options["tighten"],
-        jointly=job.options["jointly"],
+        finest=job.finest,
+        tighten=job.tighten,
+        jointly=job.jointly,
         ladder=job.ladder,
     )
     geography, far = job.scenario.geography, varied.places
@@ -79,7 +87,7 @@ def measure(job: Job, item: Item) -> tuple[dict[str, pl.DataFrame], dict[str, An
         "starts_outside": int((~given).sum()),
     }
     groups = grouped(job.scenario, varied.kinds, item.code)
-    return {"places": places, "areas": areas, "groups": groups}, {"counts": counts, "clock": clock}
+    return Done({"places": places, "areas": areas, "groups": groups}, counts, clock)
 
 
 def starts(
@@ -129,7 +137,7 @@ def with_starts(items: Iterator[Item], given: Iterator[tuple[str, pl.DataFrame]]
         yield replace(item, start=start if known.height == frame.height else nobody)
 
 
-def _start(job: Job, item: Item) -> tuple[Index, Codes, NDArray[np.bool_]]:
+def _start(job: Varying, item: Item) -> tuple[Index, Codes, NDArray[np.bool_]]:
     """The records to start from, and the places that start from those given.
 
     Given records must fit the places' own numbers. Where they break the limits of the area around, no solution is there
@@ -150,10 +158,8 @@ def _start(job: Job, item: Item) -> tuple[Index, Codes, NDArray[np.bool_]]:
             f"the records given do not count up to the numbers of {int((~fits).sum()):,} {plural(level)}, first {bad}; "
             "were they rebuilt from other tables?"
         )
-    inside = admitted(
-        job.published, item.unit, place, codes, finest=job.options["finest"], tighten=job.options["tighten"]
-    )
-    if job.options["jointly"]:
+    inside = admitted(job.published, item.unit, place, codes, finest=job.finest, tighten=job.tighten)
+    if job.jointly:
         inside &= areas[item.unit.of]  # an area is measured as a whole
     kept, other = inside[place], ~inside[rebuilt.place]
     both = np.concatenate([place[kept], rebuilt.place[other]])

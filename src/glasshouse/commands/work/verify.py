@@ -21,7 +21,7 @@ from glasshouse.attack.claims.spelling import Teller
 from glasshouse.attack.claims.verify import Asked, Claimable, Verified, places_of, verify
 from glasshouse.attack.claims.withholding import Change, gained, hidden, lost, named
 from glasshouse.attack.published import NothingFits, recounted
-from glasshouse.engine.study import Item, Job
+from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import level_matrix
 from glasshouse.files.units import Stream
@@ -106,7 +106,7 @@ def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Sche
     return {name: pl.Schema(columns) for name, columns in found.items()}
 
 
-def examine(job: Enquiry, item: Examined) -> tuple[dict[str, pl.DataFrame], dict[str, Any]]:
+def examine(job: Enquiry, item: Examined) -> Done:
     """One unit: its claims, place by place, and what was asked besides."""
     counts, unused = item.unit.counts, hidden(item.unit.counts, _unused(job))
     counts = without(counts, np.broadcast_to(unused, counts.lower.shape))
@@ -133,7 +133,7 @@ def examine(job: Enquiry, item: Examined) -> tuple[dict[str, pl.DataFrame], dict
              "proved": asked - open_, "untrue": page.untrue, "other_truth": page.other_truth,
              "no_tract": len(found) if page.around is not None and not page.around.total else 0,
              "no_state": len(found) if job.priors and page.state is None else 0}  # fmt: skip
-    return frames, {"counts": notes, "clock": any(verified.clock for verified in found)}
+    return Done(frames, notes, any(verified.clock for verified in found))
 
 
 def _unused(job: Enquiry) -> list[Any]:

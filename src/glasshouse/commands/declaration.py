@@ -1,0 +1,243 @@
+"""What does a command take? Its signature says it, once; the terminal, a configuration and the reference follow.
+
+Every keyword of a command is `Annotated` with an `Opt`, which holds what a type cannot say. Options that several
+commands share are fields of a frozen dataclass (a group); callers give them flat, as if each were a keyword of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from functools import cache, wraps
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from glasshouse.commands.door import Door
+from glasshouse.errors import InputError, unknown
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Opt:
+    """What must be known of a keyword besides its type and default."""
+
+    help: str
+    flag: str = ""  # on the command line; default: its name with dashes
+    short: str = ""
+    metavar: str = ""
+    least: float | None = None
+    most: float | None = None
+    repeated: bool = False  # a tuple whose parts are given by repeating the flag, not between commas
+
+
+@dataclass(frozen=True)
+class Option:
+    """One keyword of a command, read from its signature."""
+
+    name: str
+    opt: Opt
+    kind: Any  # the type inside: str, int, float, bool, Path, or the type of a tuple's parts
+    shape: Literal["one", "many", "named"]  # a value, a tuple of them, or values by name (NAME=VALUE)
+    choices: tuple[str, ...]
+    default: Any  # MISSING: it must be given
+    positional: bool
+    group: str = ""  # the parameter of the function that holds it, if it is a field of a group
+
+    @property
+    def flag(self) -> str:
+        return self.opt.flag or "--" + self.name.replace("_", "-")
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING
+
+    def told(self, value: object) -> str:
+        """How the option is called in a complaint."""
+        return f"{self.flag} {value}" if not self.positional else f"{self.name} {value}"
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A command as it is declared: its name, the question it answers, its options in order, an example."""
+
+    name: str
+    says: str
+    options: tuple[Option, ...]
+    groups: Mapping[str, type]
+    example: str
+    instead: Mapping[str, tuple[str, Callable[..., Any]]] = field(default_factory=dict)
+
+    @property
+    def by_name(self) -> dict[str, Option]:
+        return {option.name: option for option in self.options}
+
+
+def command(
+    *, name: str = "", example: str = "", instead: Mapping[str, tuple[str, Callable[..., Any]]] | None = None
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare a function as a command.
+
+    Its arguments are checked and brought into the form that it declares: text becomes paths, frames become files that
+    are gone afterwards, flat keywords go into their groups. `instead`: flags of the command line that call another
+    function with the same arguments (a dry run, a plan that is only shown).
+    """
+
+    def declare(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def called(*args: Any, **kwargs: Any) -> R:
+            declared = declaration(cast(Callable[..., Any], called))
+            with Door() as door:
+                given = _grouped(declared, _checked(declared, args, kwargs, door))
+                positional = [given.pop(option.name) for option in declared.options if option.positional]
+                return function(*positional, **given)
+
+        setattr(called, "__command__", (name or function.__name__.rstrip("_"), example, dict(instead or {})))  # noqa: B010
+        return cast(Callable[P, R], called)
+
+    return declare
+
+
+@cache
+def declaration(function: Callable[..., Any]) -> Declared:
+    """What a command declares."""
+    name, example, instead = function.__command__  # type: ignore[attr-defined]  # set by @command
+    inner = inspect.unwrap(function)
+    hints = get_type_hints(inner, include_extras=True)
+    options: list[Option] = []
+    groups: dict[str, type] = {}
+    for one in inspect.signature(inner).parameters.values():
+        hint = hints[one.name]
+        if is_dataclass(hint):
+            groups[one.name] = cast(type, hint)
+            within = get_type_hints(hint, include_extras=True)
+            options += [_option(f.name, within[f.name], _default(f), group=one.name) for f in fields(hint)]
+        else:
+            default = MISSING if one.default is inspect.Parameter.empty else one.default
+            positional = one.kind is not inspect.Parameter.KEYWORD_ONLY
+            options.append(_option(one.name, hint, default, positional=positional))
+    return Declared(name, inspect.getdoc(inner) or "", tuple(options), groups, example, instead)
+
+
+def _default(one: Field[Any]) -> Any:
+    return one.default if one.default_factory is MISSING else one.default_factory()
+
+
+def _option(name: str, hint: Any, default: Any, *, positional: bool = False, group: str = "") -> Option:
+    if get_origin(hint) is not Annotated:
+        raise TypeError(f"{name}: expected Annotated[TYPE, Opt(...)]")
+    kind, *about = get_args(hint)
+    opt = next(one for one in about if isinstance(one, Opt))
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(one for one in get_args(kind) if one is not NoneType)
+    shape: Literal["one", "many", "named"] = "one"
+    choices: tuple[str, ...] = ()
+    if get_origin(kind) is tuple:
+        kind, shape = get_args(kind)[0], "many"
+    elif get_origin(kind) in (Mapping, dict):
+        kind, shape = get_args(kind)[1], "named"
+    if get_origin(kind) is Literal:
+        kind, choices = str, get_args(kind)
+    return Option(name, opt, kind, shape, choices, default, positional, group)
+
+
+def _checked(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any], door: Door) -> dict[str, Any]:
+    """Every argument by its name, checked and brought into the declared form; a group given whole is opened."""
+    given = dict(kwargs)
+    for group, kind in declared.groups.items():
+        if isinstance(given.get(group), kind):
+            whole = given.pop(group)
+            given = {f.name: getattr(whole, f.name) for f in fields(whole)} | given
+    places = [option.name for option in declared.options if option.positional]
+    if len(args) > len(places):
+        raise InputError(f"{declared.name} takes {', '.join(places) or 'no argument'}; give the rest by name")
+    given |= dict(zip(places, args, strict=False))
+    for name in given:
+        if name not in declared.by_name:
+            raise unknown(f"argument of {declared.name}", name, declared.by_name)
+    for value in list(given.values()):  # tables that were read say how
+        for name, known in door.said_by(value).items():
+            if name in declared.by_name and given.get(name) is None:
+                given[name] = known
+    found = {}
+    for option in declared.options:
+        value = given.get(option.name, option.default)
+        if value is MISSING:
+            raise InputError(f"{option.flag if not option.positional else option.name} is missing: {option.opt.help}")
+        found[option.name] = value if value is option.default else _formed(option, value, door)
+    return found
+
+
+def _grouped(declared: Declared, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the function takes them: those of a group together."""
+    for group, kind in declared.groups.items():
+        given[group] = kind(**{f.name: given.pop(f.name) for f in fields(kind)})
+    return given
+
+
+def _formed(option: Option, value: Any, door: Door) -> Any:
+    if value is None:
+        return None
+    if option.shape == "named":
+        return _named(option, value, door)
+    if option.shape == "many":
+        parts = _listed(value) if isinstance(value, (str, Path)) else value
+        if not isinstance(parts, Iterable):
+            raise InputError(f"{option.told(value)}: expected several, as a list")
+        return tuple(_one(option, part, door) for part in parts)
+    return _one(option, value, door)
+
+
+def _listed(value: str | Path) -> list[str]:
+    return [part.strip() for part in str(value).split(",") if part.strip()]
+
+
+def _named(option: Option, value: Any, door: Door) -> dict[str, Any]:
+    """Values by name: a mapping, or texts such as NAME=FILE, or files, which go by their own name."""
+    if isinstance(value, Mapping):
+        return {str(name): _one(option, part, door) for name, part in value.items()}
+    found: dict[str, Any] = {}
+    for part in [value] if isinstance(value, (str, Path)) else value:
+        name, equals, rest = str(part).partition("=") if isinstance(part, (str, Path)) else ("", "", "")
+        if not equals or not name or not rest:
+            if not option.opt.metavar.startswith("["):  # where the name may be left out, metavar is [NAME=]FILE
+                raise InputError(f"{option.told(part)}: expected {option.opt.metavar or 'NAME=VALUE'}")
+            name, rest = door.name_of(part), cast(str, part)
+        if name in found:
+            raise InputError(f"two files go by the name {name}; name one of them yourself, as NAME=FILE")
+        found[name] = _one(option, rest, door)
+    return found
+
+
+def _one(option: Option, value: Any, door: Door) -> Any:
+    if option.kind is Path:
+        return door.path(value, option.name)
+    if option.choices:
+        if value not in option.choices and not (value == "" and option.default == ""):
+            raise unknown(option.flag, str(value), [choice for choice in option.choices if choice])
+        return value
+    if option.kind is bool:
+        if not isinstance(value, bool):
+            raise InputError(f"{option.told(value)}: expected True or False")
+        return value
+    if option.kind is str:
+        return door.text(value, option.name)
+    return _number(option, value)
+
+
+def _number(option: Option, value: Any) -> Any:
+    whole = option.kind is int
+    try:
+        number = option.kind(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or isinstance(value, bool) or (whole and number != float(value)):
+        raise InputError(f"{option.told(value)}: expected a {'whole ' if whole else ''}number")
+    least, most = option.opt.least, option.opt.most
+    if (least is not None and number < least) or (most is not None and number > most):
+        ends = f"{least:g} to {most:g}" if least is not None and most is not None else f"{least:g} or more"
+        raise InputError(f"{option.told(value)}: expected {ends if least is not None else f'{most:g} or less'}")
+    return number

@@ -1,0 +1,101 @@
+"""What may a caller hand over? A path, a frame, tables that were read, or an earlier result; inside, all are files.
+
+A frame (of polars, pandas or pyarrow: anything with the Arrow C stream) is written into a private folder that is gone
+when the command ends. So a frame goes the same way as a file, and the same complaints name the same rows.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, runtime_checkable
+
+from glasshouse.errors import InputError
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A table in memory, as most libraries offer it."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+@runtime_checkable
+class Filed(Protocol):
+    """Something of ours that can be used where a file or folder is expected."""
+
+    def filed(self, into: Path) -> Path:
+        """Where it lies; if it is in memory, it is written `into` a folder."""
+        ...
+
+    def told(self) -> Mapping[str, object]:
+        """What it says about how it is to be read, by the names of options."""
+        ...
+
+
+class Door:
+    """Takes what callers hand over, and clears it away when the command has ended."""
+
+    def __init__(self) -> None:
+        self.folder: tempfile.TemporaryDirectory[str] | None = None
+        self.taken = 0
+
+    def __enter__(self) -> Door:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.folder is not None:
+            self.folder.cleanup()
+
+    def path(self, value: Any, name: str) -> Path:
+        """The file or folder that an argument stands for."""
+        if isinstance(value, (str, Path)):
+            return Path(value)
+        if isinstance(value, Filed):
+            return value.filed(self._room())
+        if isinstance(value, Frame):
+            return self._written(value, self._room() / f"frame-of-{name}.parquet")
+        raise InputError(
+            f"{name} is of type {type(value).__name__}; expected a path, a frame (polars, pandas, pyarrow) or a result"
+        )
+
+    def text(self, value: Any, name: str) -> str:
+        """An argument that is text: a name, or the path of something."""
+        if isinstance(value, (str, Path)):
+            return str(value)
+        source = getattr(value, "source", None)  # a scenario knows where it was loaded from
+        if isinstance(source, str) and source:
+            return source
+        raise InputError(f"{name} is of type {type(value).__name__}; expected text")
+
+    def name_of(self, value: Any) -> str:
+        """What something goes by that was given without a name."""
+        return Path(value).name.partition(".")[0] if isinstance(value, (str, Path)) else "given"
+
+    def said_by(self, value: Any) -> Mapping[str, object]:
+        return value.told() if isinstance(value, Filed) else {}
+
+    def _room(self) -> Path:
+        if self.folder is None:
+            self.folder = tempfile.TemporaryDirectory(prefix="glasshouse-")  # mode 0700
+        self.taken += 1
+        room = Path(self.folder.name) / str(self.taken)
+        room.mkdir(mode=0o700)
+        return room
+
+    def _written(self, frame: Frame, path: Path) -> Path:
+        import polars as pl
+
+        from glasshouse.files.output import row_writer
+
+        try:
+            table = frame if isinstance(frame, pl.DataFrame) else pl.DataFrame(frame)
+        except Exception as error:  # whatever the other library says
+            raise InputError(f"{path.stem}: the frame cannot be read ({type(error).__name__})") from None
+        if not table.width:
+            raise InputError(f"{path.stem}: the frame has no columns; expected a header and rows")
+        with row_writer(path) as writer:
+            writer.write(table)
+        return path

@@ -1,0 +1,37 @@
+"""How does a typed summary become JSON, and JSON a typed summary again?
+
+A field with the default None is said only if there is something to say; every other field is always said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Plain = Mapping[str, object]  # what JSON can hold, by name
+
+
+def plain(value: Any) -> Any:
+    """The same as JSON has it: objects, lists, text, numbers."""
+    if is_dataclass(value) and not isinstance(value, type):
+        said = {one.name: getattr(value, one.name) for one in fields(value)}
+        unsaid = {one.name for one in fields(value) if one.default is None and said[one.name] is None}
+        return {name: plain(part) for name, part in said.items() if name not in unsaid}
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def typed(kind: type[T], told: Plain) -> T:
+    """A summary of this kind from what JSON told; what it does not know is left aside."""
+    from pydantic import TypeAdapter  # late: only a result that was there before is read back
+
+    return TypeAdapter(kind).validate_python(dict(told))
