@@ -217,7 +217,7 @@ def _pairs(option: Option, value: Any, door: Door) -> tuple[tuple[str, Any], ...
         if equals and not (name and rest):
             what = f"'{name}' cannot be a name" if not name else "nothing stands behind ="
             raise InputError(f"{option.told(part)}: {what}; expected {option.opt.metavar or 'NAME=VALUE'}")
-        found.append((name, _one(option, rest if equals else part, door)))
+        found.append((name if equals else "", _one(option, rest if equals else part, door)))
     return tuple(found)
 
 
