@@ -229,8 +229,7 @@ def drawn(seed: int) -> tuple[Toy, Wording, tuple[Known, ...]]:
 @pytest.mark.parametrize("rung", THOROUGH)
 def test_what_is_verified_does_not_depend_on_how_it_is_decided(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of real places have too many solutions to list; then each description is asked for."""
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", 1)
-    monkeypatch.setattr("glasshouse.program.ranges.LISTED", 1)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 1)
     for seed in range(30 if rung in ("default", "search") else 10):
         toy, wording, known = drawn(seed)
         if any(one.endless.any() for one in known):
@@ -242,8 +241,7 @@ def test_what_is_verified_does_not_depend_on_how_it_is_decided(rung: str, monkey
 
 @pytest.mark.parametrize("rung", BRIEF)
 def test_nothing_false_is_verified_however_little_may_be_done(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", 1)
-    monkeypatch.setattr("glasshouse.program.ranges.LISTED", 1)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 1)
     open_ = 0
     for seed in range(30):
         toy, wording, known = drawn(seed)
@@ -271,7 +269,7 @@ def test_sets_of_variables_are_settled_as_by_brute_force(
     rung: str, count: int, listed_at_most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The core's own question, also for places that are solved jointly and for sets that cut through cells."""
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", listed_at_most)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", listed_at_most)
     rng = np.random.default_rng(1)
     verdicts: Counter[int] = Counter()
     for case in (case for sort in SORTS for case in cases(sort, count)):

@@ -741,8 +741,7 @@ def test_descriptions_that_nobody_fits(county: County, asked: Callable[..., Run]
 
 
 def test_undecided_claims_have_bounds(county: County, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", 1)
-    monkeypatch.setattr("glasshouse.program.ranges.LISTED", 1)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 1)
     big = [block for block, size in county.sizes.items() if size > 8]
     out = tmp_path / "out"
     ended = good(county.verify(out, "--blocks", ",".join(big), "--effort", 0, *county.with_records()))
