@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.rates import Rate, wilson
 from glasshouse.errors import InputError, unknown
 from glasshouse.program.integer import Proof
@@ -27,8 +28,7 @@ NUMBERS = ("population", "distance", "distance_upper", "certain", "certain_upper
 BANDS = {"1-9": 1, "10-49": 10, "50-99": 50, "100-249": 100, "250-499": 250, "500-999": 500, "1000+": 1000}
 ALL = "all"
 
-# no other set of records fits, and that is proved; an undecided 0 does not count
-ZERO = (pl.col("distance_upper") == 0) & (pl.col("proof") != Proof.UNDECIDED)
+ZERO = one_solution()
 _UNDECIDED = pl.col("proof") == Proof.UNDECIDED
 _IN_ORDER = (  # what must hold of every block, and how to say it
     (pl.min_horizontal(NUMBERS) >= 0, "0 <= every number"),

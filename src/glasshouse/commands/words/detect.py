@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_blocks, of_households, told
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.files.properties import PropertyFile
 from glasshouse.report.charts import write
@@ -140,11 +141,11 @@ def _solvar(places: pl.DataFrame) -> dict[str, dict[str, Any]]:
     for name in places.columns:
         if name.startswith("solvar") and not name.endswith(("_upper", "_proof")):
             known = places.drop_nulls(name)
-            zero = (known[name] == 0) & (known[f"{name}_upper"] == 0)
+            zero = known.filter(one_solution(f"{name}_upper", f"{name}_proof"))
             found[name] = {
                 "blocks": known.height,
                 "mean": float(known[name].mean() or 0),  # type: ignore[arg-type]  # a column of numbers
-                "one_solution": int(zero.sum()),
+                "one_solution": zero.height,
                 "all_can_differ": int((known[name] == 1).sum()),
             }
     return found
