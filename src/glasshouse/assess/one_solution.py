@@ -22,4 +22,5 @@ def one_solution(upper: str = "distance_upper", proof: str = "proof") -> pl.Expr
 
 def have_one_solution(upper: NDArray[np.int64], proof: Sequence[str]) -> NDArray[np.bool_]:
     """The same of arrays."""
-    return (upper == 0) & np.array([how != Proof.UNDECIDED for how in proof], np.bool_)
+    proved = np.array([how != Proof.UNDECIDED for how in proof], np.bool_)
+    return np.asarray((upper == 0) & proved)
