@@ -10,7 +10,8 @@ import polars as pl
 
 from glasshouse.assess.microdata import RuleResult
 from glasshouse.assess.one_solution import one_solution
-from glasshouse.assess.variability import ALL, published
+from glasshouse.assess.variability import published
+from glasshouse.model.bands import ALL
 from glasshouse.model.geography import plural
 from glasshouse.report.audit_words import label
 from glasshouse.report.description import (

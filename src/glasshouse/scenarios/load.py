@@ -327,5 +327,5 @@ def _column(word: str) -> tuple[str, int]:
     """A column and the width of its codes, as in `TRACT:6`."""
     match = re.fullmatch(r"(\w+):(\d+)", word)
     if not match:
-        raise InputError(f"geography: '{word}' is not a column with a width, such as TRACT:6")
+        raise InputError(f"geography: '{word}' is not a column with a width, such as NAME:6")
     return match[1], int(match[2])

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_blocks, of_households, told
+from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_households, of_places, told
 from glasshouse.assess.one_solution import one_solution
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.files.properties import PropertyFile
@@ -53,7 +53,7 @@ def ended(
             f"    the usual reason: {usual['numbers'][0]} ({usual['count'][0]:,} of {reasons.height:,} blocks)"
         )
     if options["truth"] and places.height:
-        summary["blocks_right"] = of_blocks(places)
+        summary["blocks_right"] = of_places(places).told()
         rates = of_households(pl.scan_parquet(folder / "matches.parquet"))
         with row_writer(folder / RATES) as writer:
             writer.write(rates)

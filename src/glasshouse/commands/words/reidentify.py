@@ -21,13 +21,13 @@ from glasshouse.assess.reidentification import (
     rates,
     reach_rates,
 )
-from glasshouse.assess.variability import ALL
 from glasshouse.commands.work.leaving_plan import outcome
 from glasshouse.commands.work.reidentify import LINKS, PUBLISHED, TRUTH, Reidentification
 from glasshouse.engine.folder import read_manifest
 from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.study import Tally, put_together
 from glasshouse.files.output import private_file, row_writer
+from glasshouse.model.bands import ALL
 from glasshouse.model.geography import plural
 from glasshouse.report.charts import write
 from glasshouse.report.reidentification import left_out_table, picture
@@ -139,11 +139,11 @@ def _overlap(found: pl.DataFrame, attacker: str) -> dict[str, int]:
 def _places(vary: Path, uniques: Iterator[pl.DataFrame], job: Reidentification) -> pl.DataFrame | None:
     """How sure each place is, with its uniques counted among the data-defined persons of the truth."""
     geography = job.scenario.geography
-    places = pl.read_parquet(vary).rename({geography.place: "block", geography.unit: "tract"})
+    places = pl.read_parquet(vary).rename({geography.place: "place", geography.unit: "area"})
     if places.filter(pl.col("population") > 0).is_empty():
         return None
     counted = pl.concat([pl.DataFrame(schema={"geoid": pl.String, "unique": pl.Int64}), *uniques])
-    joined = places.drop("unique").join(counted, left_on="block", right_on="geoid", how="left", maintain_order="left")
+    joined = places.drop("unique").join(counted, left_on="place", right_on="geoid", how="left", maintain_order="left")
     # tables of another file than the truth may have fewer persons in a place
     return joined.with_columns(pl.min_horizontal(pl.col("unique").fill_null(0), "population").alias("unique"))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.variability import by_size, headline, quantiles
 from glasshouse.engine.study import Job, Tally
 from glasshouse.files.output import private_file
@@ -27,7 +28,7 @@ def summarise(
     `counted` has the uniques of each place as Table S5 counts them; without, all records of the start are counted.
     """
     scenario, geography = job.scenario, job.scenario.geography
-    columns = pl.col(geography.place).alias("block"), pl.col(geography.unit).alias("tract")  # they may be the same
+    columns = pl.col(geography.place).alias("place"), pl.col(geography.unit).alias("area")  # they may be the same
     places = pl.read_parquet(folder / "places.parquet").with_columns(*columns)
     areas = pl.read_parquet(folder / "areas.parquet")
     left_out = _left_out(tally, scenario)
@@ -36,13 +37,13 @@ def summarise(
         return {"headline": None}, [f"{what} -> {folder}"], []
     places, among = _with_uniques(places, counted)
     told: dict[str, Any] = {
-        "headline": headline(places),
+        "headline": headline(places).told(),
         "by_size": by_size(places).to_dicts(),
         "quantiles": quantiles(places).to_dicts(),
         "unique_among": among,
     }
     inhabited = areas.filter(pl.col("population") > 0)
-    known = inhabited.filter((pl.col("distance_upper") == 0) & (pl.col("proof") != "undecided")).height
+    known = inhabited.filter(one_solution()).height
     told["areas"] = {
         "level": areas.columns[0],
         "areas": inhabited.height,
@@ -61,14 +62,14 @@ def _with_uniques(places: pl.DataFrame, counted: tuple[pl.DataFrame, bool] | Non
     if counted is None:
         return places, "all records of the start"
     found, flagged = counted
-    joined = places.select("block", "population").join(
-        found, left_on="block", right_on="geoid", how="left", maintain_order="left"
+    joined = places.select("place", "population").join(
+        found, left_on="place", right_on="geoid", how="left", maintain_order="left"
     )
     wrong = joined.filter(pl.col("records").fill_null(0) != pl.col("population"))
     if wrong.height:
-        block, tables, records = wrong.select("block", "population", pl.col("records").fill_null(0)).row(0)
+        place, tables, records = wrong.select("place", "population", pl.col("records").fill_null(0)).row(0)
         return places, (
-            f"all records of the start; those of --uniques are not behind these tables: {records:,} of {block}, "
+            f"all records of the start; those of --uniques are not behind these tables: {records:,} of {place}, "
             f"where the tables have {tables:,}"
         )
     who = "data-defined records of the file given" if flagged else "all records of the file given"

@@ -10,7 +10,6 @@ import polars as pl
 
 from glasshouse.assess.rates import paired
 from glasshouse.assess.reidentification import added
-from glasshouse.assess.variability import ALL
 from glasshouse.attack.people.reidentify import Ints
 from glasshouse.attack.published import Published, untold
 from glasshouse.commands.work.leave_one_out import GROUPS, LEAVING, Attack, Everyone
@@ -20,6 +19,7 @@ from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.study import chance
 from glasshouse.errors import InputError
 from glasshouse.files.records import RecordFile, level_matrix
+from glasshouse.model.bands import ALL
 from glasshouse.model.geography import plural
 from glasshouse.model.records import satisfies
 from glasshouse.model.tabulate import compile_tables

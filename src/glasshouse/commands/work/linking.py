@@ -205,7 +205,7 @@ def _need_id(file: RecordFile, what: str, consequence: str) -> None:
 def _check_places(path: Path, scenario: Scenario) -> None:
     """Refuse places that a table would refuse at the end."""
     source, geography = open_source(path), scenario.geography
-    named = {geography.place: "block", geography.unit: "tract"}
+    named = {geography.place: "place", geography.unit: "area"}
     columns = [*named, *(name for name in (*WORDS, *NUMBERS) if name not in named.values())]
     for column in columns:
         if column not in source.columns:
