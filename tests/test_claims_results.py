@@ -160,7 +160,7 @@ def test_a_run_that_asks_about_singletons_only() -> None:
 
 def test_a_block_is_unique_only_if_proved() -> None:
     """Convention 15; the block of vacant units is left out."""
-    found = unique(TOY_PLACES).told()
+    found = asdict(unique(TOY_PLACES))
     assert found == {
         "blocks": 2, "unique": 0, "share": 0.0, "low": 0.0, "high": Rate.of(1, 2).high, "undecided": 1,
     }  # fmt: skip
@@ -292,7 +292,7 @@ def test_shares_are_shares_and_intervals_hold_them(run: tuple[pl.LazyFrame, pl.D
     order = results.baselines.select(boxes).to_numpy()
     assert np.all(np.diff(order, axis=1) >= -1e-12)
     assert (results.baselines["p90"] <= results.baselines["max"] + 1e-12).all()
-    assert results.sizes["blocks"].sum() == results.unique.places == found["blocks"][0]
+    assert results.sizes["blocks"].sum() == results.unique.blocks == found["blocks"][0]
     text = "\n".join(lines_for_people(results))
     assert "nan" not in text and "None" not in text and "inf" not in text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from dataclasses import asdict
 from fractions import Fraction
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -129,7 +130,7 @@ def test_by_size_and_headline_are_what_counting_gives(rows: list[Row]) -> None:
         else:
             assert all(value is None for name, value in found.items() if "_share" in name)
 
-    said, size = headline(places(rows)).told(), sum(row["population"] for row in people)
+    said, size = asdict(headline(places(rows))), sum(row["population"] for row in people)
     between = sum(min(Fraction(row["distance_upper"], row["population"]), 1) * row["population"] for row in people)
     assert said["most_between_any_two"] == float(between / size)
     assert said["solvar_mean"] == float(sum(solvar(row) * row["population"] for row in people) / size)
@@ -155,7 +156,7 @@ def test_wilson_against_a_second_engine(total: int, part: float, confidence: flo
 @given(some_places())
 def test_totals_add_up_and_shares_are_shares(rows: list[Row]) -> None:
     frame = places(rows)
-    said, table, bands = headline(frame).told(), quantiles(frame), by_size(frame)
+    said, table, bands = asdict(headline(frame)), quantiles(frame), by_size(frame)
     last = table.row(-1, named=True)
     assert last["cumulative_population"] == said["population"] == frame["population"].sum()
     assert last["distance"] == frame.filter(pl.col("population") > 0)["distance"].sum()
@@ -182,7 +183,7 @@ def test_the_order_of_rows_and_empty_blocks_make_no_difference(rows: list[Row], 
     one, two = places(rows), places(other)
     assert_frame_equal(quantiles(one), quantiles(two), check_exact=True)
     assert_frame_equal(by_size(one), by_size(two), check_exact=True)
-    assert headline(one).told() == headline(two).told()
+    assert headline(one) == headline(two)
     assert picture(one).spec() == picture(two).spec()
 
 
@@ -190,7 +191,7 @@ def test_the_order_of_rows_and_empty_blocks_make_no_difference(rows: list[Row], 
 def test_the_bounds_are_never_below_what_was_found(rows: list[Row]) -> None:
     found, bound = quantiles(places(rows)), quantiles(places(rows), of="distance_upper")
     assert (found["quantile"] <= bound["quantile"]).all()
-    assert bound["cumulative_solvar"][-1] == headline(places(rows)).told()["solvar_mean_upper"]
+    assert bound["cumulative_solvar"][-1] == headline(places(rows)).solvar_mean_upper
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1))
@@ -300,12 +301,12 @@ def test_one_block() -> None:
     assert table["population"].to_list() == [4.0, 4.0]
     assert table["cumulative_solvar"].to_list() == [0.25, 0.25]
     assert by_size(frame).row(-1, named=True)["unique_share"] == 3 / 8
-    assert headline(frame).told()["most_between_any_two"] == 0.5
+    assert headline(frame).most_between_any_two == 0.5
 
 
 def test_all_zero_is_certain_and_has_an_interval_all_the_same() -> None:
     frame = places([block(number, number + 1, 0, tract=number % 3) for number in range(20)])
-    said = headline(frame).told()
+    said = asdict(headline(frame))
     assert (said["zero_solvar_share"], said["zero_solvar_share_high"]) == (1.0, 1.0)
     assert 0.8 < said["zero_solvar_share_low"] < 0.9
     assert said["solvar_mean"] == said["most_between_any_two"] == 0
@@ -317,7 +318,7 @@ def test_a_zero_that_is_not_proved_is_not_counted() -> None:
     """Convention 15."""
     rows = [block(1, 8, 0, more=4, proof="undecided"), block(2, 8, 0, proof="undecided", tract=2)]
     frame = places([*rows, block(3, 8, 0, proof="two-engines", tract=3), block(4, 8, 0, proof="exact", tract=3)])
-    said = headline(frame).told()
+    said = asdict(headline(frame))
     assert (said["zero_solvar_share"], said["zero_tracts"], said["undecided"]) == (0.5, 1, 2)
     assert quantiles(frame)["quantile"].to_list() == [0.0] * 20
     assert quantiles(frame, of="distance_upper")["quantile"][-1] == 0.25

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import fsum
 
 import polars as pl
@@ -76,16 +76,12 @@ class Unique:
     The interval begins at that of the places that are proved, and ends as if every undecided place were one of them.
     """
 
-    places: int
+    blocks: int
     unique: int
     share: float
     low: float
     high: float
     undecided: int
-
-    def told(self) -> dict[str, object]:
-        """By the names of the contract, in which places are blocks."""
-        return {"blocks": self.places} | {name: value for name, value in asdict(self).items() if name != "places"}
 
 
 def unique(places: pl.DataFrame) -> Unique:

@@ -8,8 +8,8 @@ Qing and Wu).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -63,22 +63,16 @@ def counted(values: Values, broken: NDArray[np.bool_], ranking: Ranking | None) 
 class Detection:
     """Table 1: how many places are putative, and how often that is right; beside choosing places at random."""
 
-    places: int
+    blocks: int
     with_violations: int
     putative: int
     confirmed: int
     contradictions: int
     decided: int
-
-    def told(self) -> dict[str, object]:
-        """By the names of the contract, in which places are blocks."""
-        counts = asdict(self)
-        return {"blocks": counts.pop("places")} | counts | {
-            "precision": _rate(self.confirmed, self.putative),
-            "recall": _rate(self.confirmed, self.with_violations),
-            "precision_by_chance": _share(self.with_violations, self.places),
-            "recall_by_chance": _share(self.putative, self.places),
-        }  # fmt: skip
+    precision: Mapping[str, float] | None
+    recall: Mapping[str, float] | None
+    precision_by_chance: float | None
+    recall_by_chance: float | None
 
 
 def of_places(places: pl.DataFrame) -> Detection:
@@ -87,13 +81,20 @@ def of_places(places: pl.DataFrame) -> Detection:
     putative = pl.col("answer") == "certain"
     true = pl.col("violations_true") > 0
     numbers = places.select(
-        pl.len().alias("places"),
+        pl.len().alias("blocks"),
         true.sum().alias("with_violations"),
         putative.sum().alias("putative"),
         (putative & true).sum().alias("confirmed"),
         (pl.col("answer") == "contradiction").sum().alias("contradictions"),
     ).row(0, named=True)
-    return Detection(**numbers, decided=decided.height)
+    return Detection(
+        **numbers,
+        decided=decided.height,
+        precision=_rate(numbers["confirmed"], numbers["putative"]),
+        recall=_rate(numbers["confirmed"], numbers["with_violations"]),
+        precision_by_chance=_share(numbers["with_violations"], numbers["blocks"]),
+        recall_by_chance=_share(numbers["putative"], numbers["blocks"]),
+    )
 
 
 def _rate(hits: int, total: int) -> dict[str, float] | None:

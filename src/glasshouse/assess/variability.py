@@ -13,14 +13,13 @@ since the persons of a place share their fate; where they have another end (`_up
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from glasshouse.assess.headline import Headline
 from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.rates import Rate, wilson
 from glasshouse.errors import InputError, unknown
@@ -155,56 +154,12 @@ def _share(part: str, whole: str) -> pl.Expr:
     return _where_any(pl.col(part) / pl.col(whole))
 
 
-@dataclass(frozen=True)
-class Headline:
-    """The whole release in a few numbers: how many places and persons are known for certain, how far the rest may be.
-
-    Means are over persons. Any two fitting sets differ by at most twice solvar, and never in those who are certain:
-    `most_between_any_two` is the mean of that.
-    """
-
-    places: int
-    population: int
-    one_solution: Rate  # of places
-    one_solution_population_share: float
-    solvar_mean: float
-    solvar_mean_upper: float
-    most_between_any_two: float
-    share_certain: float
-    share_certain_upper: float
-    undecided: int
-    proofs: Mapping[str, int]  # places by how sure their bound is
-    areas: int
-    areas_with_one_solution: int  # areas all of whose places are proved to have one
-
-    def told(self) -> dict[str, object]:
-        """By the names of the contract, in which places are blocks and areas tracts."""
-        zero = self.one_solution
-        return {
-            "blocks": self.places,
-            "population": self.population,
-            "zero_solvar_share": zero.value,
-            "zero_solvar_share_low": zero.low,
-            "zero_solvar_share_high": zero.high,
-            "zero_solvar_population_share": self.one_solution_population_share,
-            "solvar_mean": self.solvar_mean,
-            "solvar_mean_upper": self.solvar_mean_upper,
-            "most_between_any_two": self.most_between_any_two,
-            "share_certain": self.share_certain,
-            "share_certain_upper": self.share_certain_upper,
-            "undecided": self.undecided,
-            "proofs": dict(self.proofs),
-            "tracts": self.areas,
-            "zero_tracts": self.areas_with_one_solution,
-        }
-
-
 def headline(places: pl.DataFrame) -> Headline:
     """The whole release in a few numbers."""
     known = inhabited(places)
     sums = known.select(pl.col(NUMBERS).sum()).row(0, named=True)
     population = sums["population"]
-    zero, zero_population, between = known.select(
+    sure, zero_population, between = known.select(
         ZERO.sum(),
         pl.col("population").filter(ZERO).sum().alias("zero_population"),
         # population times min(2 solvar_upper, 1 - certain share), in whole numbers
@@ -212,11 +167,14 @@ def headline(places: pl.DataFrame) -> Headline:
     ).row(0)
     areas = known.group_by("area").agg(ZERO.all().alias("zero"))
     proofs = dict(known.group_by("proof").len().iter_rows())
+    zero = Rate.of(sure, known.height)
     return Headline(
-        places=known.height,
+        blocks=known.height,
         population=population,
-        one_solution=Rate.of(zero, known.height),
-        one_solution_population_share=zero_population / population,
+        zero_solvar_share=zero.value,
+        zero_solvar_share_low=zero.low,
+        zero_solvar_share_high=zero.high,
+        zero_solvar_population_share=zero_population / population,
         solvar_mean=sums["distance"] / (2 * population),
         solvar_mean_upper=sums["distance_upper"] / (2 * population),
         most_between_any_two=between / population,
@@ -224,8 +182,8 @@ def headline(places: pl.DataFrame) -> Headline:
         share_certain_upper=min(sums["certain_upper"] / population, 1.0),  # no limit is 10^12 where totals are open
         undecided=proofs.get(Proof.UNDECIDED.value, 0),
         proofs={proof.value: proofs.get(proof.value, 0) for proof in Proof},
-        areas=areas.height,
-        areas_with_one_solution=int(areas["zero"].sum()),
+        tracts=areas.height,
+        zero_tracts=int(areas["zero"].sum()),
     )
 
 

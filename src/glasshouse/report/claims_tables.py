@@ -71,9 +71,9 @@ def _whole(results: Results, place: str) -> PaperTable:
     unique, claims = results.unique, results.undecided
     blocks = plural(place)
     rows = [
-        (f"{blocks} known as a whole", unique.unique, unique.places, unique.share, unique.low,
+        (f"{blocks} known as a whole", unique.unique, unique.blocks, unique.share, unique.low,
          unique.high, 0, 500),
-        (f"{blocks} undecided", unique.undecided, unique.places, unique.undecided / unique.places, None,
+        (f"{blocks} undecided", unique.undecided, unique.blocks, unique.undecided / unique.blocks, None,
          None, None, None),
         ("claims undecided", claims.undecided, claims.claims, claims.share, claims.low, claims.high,
          None, None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def ended(
             f"    the usual reason: {usual['numbers'][0]} ({usual['count'][0]:,} of {reasons.height:,} blocks)"
         )
     if options["truth"] and places.height:
-        summary["blocks_right"] = of_places(places).told()
+        summary["blocks_right"] = asdict(of_places(places))
         rates = of_households(pl.scan_parquet(folder / "matches.parquet"))
         with row_writer(folder / RATES) as writer:
             writer.write(rates)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def summarise(
         return {"headline": None}, [f"{what} -> {folder}"], []
     places, among = _with_uniques(places, counted)
     told: dict[str, Any] = {
-        "headline": headline(places).told(),
+        "headline": asdict(headline(places)),
         "by_size": by_size(places).to_dicts(),
         "quantiles": quantiles(places).to_dicts(),
         "unique_among": among,

@@ -17,7 +17,7 @@ def lines_for_people(results: Results, place: str = "block") -> list[str]:
     """The few lines that a person reads after a run; every rate has its 95% interval in brackets."""
     found, blocks = results.by_columns, plural(place)
     households = found["households"][0] if found.height else 0
-    lines = [f"{_number(results.unique.places, place)}, {_number(households, 'household')}; {_whole(results)}"]
+    lines = [f"{_number(results.unique.blocks, place)}, {_number(households, 'household')}; {_whole(results)}"]
     for multiplicity, head in _HEADS.items():
         rows = found.filter(multiplicity=multiplicity)
         if rows.height:
@@ -27,7 +27,7 @@ def lines_for_people(results: Results, place: str = "block") -> list[str]:
     if results.dropped.dropped:
         lines.append(f"    queries left out          {results.dropped.share_mean:.2%} of a {place}'s, in the mean")
     if results.unique.undecided:
-        lines.append(f"    {blocks + ' undecided':<26}{results.unique.undecided:,} of {results.unique.places:,}")
+        lines.append(f"    {blocks + ' undecided':<26}{results.unique.undecided:,} of {results.unique.blocks:,}")
     return [*lines, f"    undecided                 {_undecided(results)}"]
 
 
@@ -35,7 +35,7 @@ def told(results: Results) -> dict[str, Any]:
     """The same for scripts: sums over blocks, and nothing of any one of them."""
     sets = results.marginal_sets
     return {
-        "unique": results.unique.told(),
+        "unique": asdict(results.unique),
         "by_columns": results.by_columns.to_dicts(),
         "baselines": results.baselines.to_dicts(),
         "columns_used": results.columns_used.to_dicts(),
@@ -54,7 +54,7 @@ def _number(count: int, word: str) -> str:
 
 def _whole(results: Results) -> str:
     unique = results.unique
-    share = f"{unique.unique:,} of {unique.places:,}, 95% interval {unique.low:.1%} to {unique.high:.1%}"
+    share = f"{unique.unique:,} of {unique.blocks:,}, 95% interval {unique.low:.1%} to {unique.high:.1%}"
     if not unique.unique:
         return f"none is known as a whole ({share})"
     verb = "is" if unique.unique == 1 else "are"

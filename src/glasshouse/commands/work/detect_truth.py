@@ -16,10 +16,10 @@ import polars as pl
 from glasshouse.assess.occupancy import Ranking, ranked
 from glasshouse.attack.occupancy.kinds import key_values
 from glasshouse.commands.work.detect import breaking
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError
 from glasshouse.files.frames import open_source
 from glasshouse.files.records import level_matrix, open_records
+from glasshouse.model.chance import chance
 from glasshouse.model.records import satisfies
 from glasshouse.scenarios.load import Scenario
 

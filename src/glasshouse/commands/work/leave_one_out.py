@@ -35,8 +35,8 @@ from glasshouse.commands.work.reidentify import (
     only,
     true_rows,
 )
-from glasshouse.engine.study import chance
 from glasshouse.files.records import level_matrix
+from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography
 from glasshouse.model.records import Codes
 from glasshouse.program.integer import Limit

@@ -16,10 +16,10 @@ from glasshouse.commands.work.leave_one_out import GROUPS, LEAVING, Attack, Ever
 from glasshouse.commands.work.linking import Attacked
 from glasshouse.commands.work.reidentify import ID, TRUTH, Reidentification
 from glasshouse.engine.ledger import Ledger
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError
 from glasshouse.files.records import RecordFile, level_matrix
 from glasshouse.model.bands import ALL
+from glasshouse.model.chance import chance
 from glasshouse.model.geography import plural
 from glasshouse.model.records import satisfies
 from glasshouse.model.tabulate import compile_tables

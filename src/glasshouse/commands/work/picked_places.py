@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError
+from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography, plural
 from glasshouse.model.release import Release
 from glasshouse.model.schema import EVERYONE

@@ -32,7 +32,7 @@ from glasshouse.attack.people.reidentify import (
     putative,
     taken,
 )
-from glasshouse.engine.study import chance
+from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography
 from glasshouse.scenarios.load import Scenario
 

@@ -19,13 +19,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.commands.work.swapped_households import Moves, check_households, identifiers, write_households
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.coded_columns import Spelling, whole_numbers
 from glasshouse.files.frames import Chunk, Source, need_columns, open_source
 from glasshouse.files.output import RowWriter, row_writer
 from glasshouse.files.places import PlaceColumns, check_codes, read_codes
 from glasshouse.files.surroundings import numbers_of
+from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography, plural
 from glasshouse.protection.swap.by_tiers import (
     RANKING,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from glasshouse.engine.study import chance
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Watch, open_source, unwatched
 from glasshouse.files.output import row_writer
@@ -19,6 +18,7 @@ from glasshouse.files.places import check_codes, place_columns, read_codes
 from glasshouse.files.records import level_matrix, open_records, record_frame
 from glasshouse.mechanism.account import Allocation, epsilon
 from glasshouse.mechanism.sampler import draw_securely
+from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography
 from glasshouse.protection.topdown.measurements import (
     Ints,
