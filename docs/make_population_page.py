@@ -13,9 +13,9 @@ from pathlib import Path
 
 import polars as pl
 
-from glasshouse.assess import likeness
 from glasshouse.assess.variability import by_size, published
 from glasshouse.cli.main import main
+from glasshouse.population import likeness
 from glasshouse.report.charts import Axis, Lines, write
 from glasshouse.report.variability import picture
 from glasshouse.scenarios.load import load

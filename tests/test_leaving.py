@@ -161,9 +161,9 @@ def test_without_swapping_again_and_again_gives_the_world_as_it_is(county: Path,
     assert world is not None
     for unit in again.units:
         truth = unit.frames["CEF"]
-        first = int(np.searchsorted(world.blocks, unit.code))
-        last = int(np.searchsorted(world.blocks, unit.code + "~"))
-        made = world.world(world.settled.unit_block, first, last)
+        first = int(np.searchsorted(world.places, unit.code))
+        last = int(np.searchsorted(world.places, unit.code + "~"))
+        made = world.world(world.settled.unit_place, first, last)
         attributes = [attribute.name for attribute in again.job.base.scenario.schema.attributes]
         codes = truth.sort("geoid", *attributes).select(attributes).to_numpy()
         assert (made.codes == codes).all()

@@ -27,9 +27,10 @@ from glasshouse.assess.paper_tables import (
     printed,
     rounded,
 )
-from glasshouse.assess.variability import ALL, BANDS, by_size, quantiles
+from glasshouse.assess.variability import by_size, quantiles
 from glasshouse.assess.variability import published as published_variability
 from glasshouse.errors import InputError
+from glasshouse.model.bands import ALL, BANDS
 from glasshouse.report.tables import _head, _shown, write_tables
 from tests.test_variability import block, cells, places
 

@@ -20,8 +20,9 @@ from polars.testing import assert_frame_equal
 from scipy.stats import binomtest
 
 from glasshouse.assess.rates import Rate, wilson
-from glasshouse.assess.variability import ALL, BANDS, NUMBERS, by_size, headline, published, quantiles
+from glasshouse.assess.variability import NUMBERS, by_size, headline, published, quantiles
 from glasshouse.errors import InputError
+from glasshouse.model.bands import ALL, BANDS
 from glasshouse.report.charts import write
 from glasshouse.report.variability import _edges, picture
 
@@ -29,7 +30,7 @@ Row = dict[str, Any]
 
 
 def places(rows: list[Row]) -> pl.DataFrame:
-    schema = {"block": pl.String, "tract": pl.String, **dict.fromkeys(NUMBERS, pl.Int64), "proof": pl.String}
+    schema = {"place": pl.String, "area": pl.String, **dict.fromkeys(NUMBERS, pl.Int64), "proof": pl.String}
     return pl.DataFrame(rows, schema=schema)
 
 
@@ -39,8 +40,8 @@ def block(
     upper = min(distance + more, 2 * population)
     certain = max(population - upper, 0)
     return {
-        "block": f"b{number}",
-        "tract": f"t{tract}",
+        "place": f"b{number}",
+        "area": f"t{tract}",
         "population": population,
         "distance": distance,
         "distance_upper": upper,
@@ -133,9 +134,9 @@ def test_by_size_and_headline_are_what_counting_gives(rows: list[Row]) -> None:
     between = sum(min(Fraction(row["distance_upper"], row["population"]), 1) * row["population"] for row in people)
     assert said["most_between_any_two"] == float(between / size)
     assert said["solvar_mean"] == float(sum(solvar(row) * row["population"] for row in people) / size)
-    tracts = {row["tract"] for row in people}
+    tracts = {row["area"] for row in people}
     assert said["tracts"] == len(tracts)
-    open_tracts = {row["tract"] for row in people if row not in zero}
+    open_tracts = {row["area"] for row in people if row not in zero}
     assert said["zero_tracts"] == len(tracts - open_tracts)
     assert sum(said["proofs"].values()) == said["blocks"] == len(people)
     assert said["undecided"] == said["proofs"]["undecided"] == table[ALL]["undecided"]
@@ -326,14 +327,14 @@ def test_a_zero_that_is_not_proved_is_not_counted() -> None:
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (places([]), "no block of the places has any people"),
-        (places([block(1, 0, 0)]), "no block of the places has any people"),
+        (places([]), "none of the places has any people"),
+        (places([block(1, 0, 0)]), "none of the places has any people"),
         (places([block(1, 3, 0)]).drop("certain"), "no column 'certain'"),
-        (places([block(1, 3, 0), block(1, 3, 0)]), "a block is in two rows"),
+        (places([block(1, 3, 0), block(1, 3, 0)]), "a place is in two rows"),
         (places([block(1, 3, 0) | {"distance": 2}]), "distance <= distance_upper"),
         (places([block(1, 3, 0) | {"unique": 4}]), "unique <= population"),
         (places([block(1, 3, 0) | {"unique": -1}]), "0 <= every number"),
-        (places([block(1, 3, 0) | {"tract": None}]), "the column 'tract' of the places has a blank"),
+        (places([block(1, 3, 0) | {"area": None}]), "the column 'area' of the places has a blank"),
         (places([block(1, 3, 0, proof="likely")]), "unknown proof 'likely'; known: exact, two-engines, undecided"),
     ],
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -1118,11 +1117,16 @@ def test_claims_that_a_table_gives_away_are_those_not_certain_without_it() -> No
     assert [one.claims for one in change] == [386 - len(rest)] and len(rest) == 130
 
 
-def test_more_columns_than_can_be_listed_are_refused_or_counted() -> None:
-    schema = Schema(tuple(attribute(f"a{number}", 1) for number in range(21)))
-    (place,) = places_in(small_toy(schema, [total_table(schema, "block")], (0,) * 21), plain_words(schema))
-    with suppress(InputError):  # would do as well
-        assert said(verify(place, 21).claims) == {(0,) * 21: 1}
+def test_as_many_columns_as_can_be_listed_are_counted_and_more_are_refused() -> None:
+    def of_columns(columns: int) -> Place:
+        schema = Schema(tuple(attribute(f"a{number}", 1) for number in range(columns)))
+        toy = small_toy(schema, [total_table(schema, "block")], (0,) * columns)
+        (place,) = places_in(toy, plain_words(schema))
+        return place
+
+    assert said(verify(of_columns(20), 20).claims) == {(0,) * 20: 1}
+    with pytest.raises(InputError, match="at most 20 columns; the scenario's records have 21"):
+        verify(of_columns(21), 21)
 
 
 def test_variables_with_limits_of_their_own_are_not_put_together() -> None:

@@ -18,9 +18,10 @@ from typing import Any
 
 import polars as pl
 
-from glasshouse.assess.variability import ALL, BANDS, by_size, inhabited, quantiles
+from glasshouse.assess.variability import by_size, inhabited, quantiles
 from glasshouse.assess.variability import published as published_variability
 from glasshouse.errors import InputError, unknown
+from glasshouse.model.bands import ALL, BANDS
 
 PLAYS = {"commercial": "COMRCL", "attacker-perfect": "CEFatkr"}
 ATTACKERS = tuple(PLAYS.values())
@@ -36,7 +37,7 @@ _RATES = {
     **dict.fromkeys(("precision", "low", "high", "baseline"), pl.Float64),
     "guesser": pl.String,
 }
-_ENDS = tuple(f"{age}_{end}" for age in ("exact", "binned") for end in ("low", "high"))
+_ENDS = tuple(f"{how}_{end}" for how in ("exact", "binned") for end in ("low", "high"))
 _AGREEMENT = {
     **dict.fromkeys(("data", "with", "group", "band"), pl.String),
     **dict.fromkeys(("population", "exact", "binned"), pl.Int64),
@@ -313,20 +314,20 @@ def _columns(keys: Sequence[str], numbers: Sequence[str], after: Sequence[str]) 
         attacker, number = _parted(name)
         told, prefix = described["number"][number], f"{attacker}_" if attacker else ""
         ratio = (prefix + told["of"][0], prefix + told["of"][1], told.get("times", 1)) if "of" in told else None
-        block = f"Attacker {attacker}" if attacker else ""
-        yield Column(name, _kind(name), (block, told["heading"], "ours"), ratio=ratio)
-        yield Column(f"{name}_published", _kind(name), (block, told["heading"], "published"), published=True)
+        over = f"Attacker {attacker}" if attacker else ""
+        yield Column(name, _kind(name), (over, told["heading"], "ours"), ratio=ratio)
+        yield Column(f"{name}_published", _kind(name), (over, told["heading"], "published"), published=True)
     for name in after:
         attacker, number = _parted(name)
-        block = f"Ours, {attacker}" if attacker else "Ours"
+        over = f"Ours, {attacker}" if attacker else "Ours"
         share, _, end = number.rpartition("_")
         if end in ("low", "high"):
             label = f"95% interval of {described['number'][share]['heading'].lower()}"
-            yield Column(name, end, (block, label, end), joined=" to " if end == "high" else None)
+            yield Column(name, end, (over, label, end), joined=" to " if end == "high" else None)
         elif number == "guesser":
-            yield Column(name, "word", (block, "Baseline", number), joined=", ")
+            yield Column(name, "word", (over, "Baseline", number), joined=", ")
         else:
-            yield Column(name, _kind(name), (block, described["number"][number]["heading"], _kind(name)))
+            yield Column(name, _kind(name), (over, described["number"][number]["heading"], _kind(name)))
 
 
 def _parted(name: str) -> tuple[str, str]:

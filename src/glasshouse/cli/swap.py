@@ -53,6 +53,14 @@ def swap(
         Path | None,
         typer.Option("--households-out", metavar="FILE", help="Write --households, too, with the same moves."),
     ] = None,
+    scenario: Annotated[
+        str,
+        typer.Option(
+            "--scenario",
+            metavar="NAME|FOLDER",
+            help="Whose [household] says who lives together and who is alike; else the columns of the file decide.",
+        ),
+    ] = "",
     seed: Seed = 1,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -61,6 +69,7 @@ def swap(
 ) -> int:
     """Swap households with others nearby that have as many persons and adults, rather those that are exposed."""
     from glasshouse.commands.work.swap import QUARTERS, swap_file
+    from glasshouse.scenarios.load import load
 
     if not 0 <= rate <= 1:
         raise InputError(f"--rate {rate:g}: expected the share of households that change block, from 0 to 1")
@@ -77,11 +86,13 @@ def swap(
         "rate": rate, "nearest": nearest, "small": small, "group-quarters": quarters, "log": log is not None,
         "households-out": str(households_out) if households_out else "", "seed": seed,
     }  # fmt: skip
+    parameters |= {"scenario": scenario} if scenario else {}
 
     def work() -> tuple[dict[str, Any], list[str]]:
         counts = swap_file(
             records, out, rate=rate, seed=seed, nearest=nearest, small=small, coordinates=coordinates,
             quarters=quarters, log=log, households=households, households_out=households_out,
+            scenario=load(scenario) if scenario else None,
         )  # fmt: skip
         notes = _notes(counts, rate)
         if quarters == "synthesize" and not counts["group_quarters_persons"]:

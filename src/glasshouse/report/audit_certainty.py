@@ -9,7 +9,9 @@ from typing import Any
 import polars as pl
 
 from glasshouse.assess.microdata import RuleResult
-from glasshouse.assess.variability import ALL, published
+from glasshouse.assess.one_solution import one_solution
+from glasshouse.assess.variability import published
+from glasshouse.model.bands import ALL
 from glasshouse.model.geography import plural
 from glasshouse.report.audit_words import label
 from glasshouse.report.description import (
@@ -135,7 +137,7 @@ def where(found: Certainty, shapes: tuple[str, Mapping[str, Shape]] | None) -> S
 
 
 def _areas(found: Certainty, level: str) -> Table:
-    zero = (pl.col("solvar_upper") == 0) & (pl.col("proof") != "undecided")
+    zero = one_solution("solvar_upper")
     rows = (
         found.places.filter(pl.col("population") > 0)
         .group_by(level)
@@ -161,7 +163,7 @@ def _areas(found: Certainty, level: str) -> Table:
             for row in rows.iter_rows(named=True)
         ),
         f"{PLACES}: rows with population above 0, by {level}; certain / population, the mean of solvar over persons, "
-        "rows with solvar_upper = 0",
+        "rows with solvar_upper = 0 whose proof is not undecided",
         records=one,
     )  # fmt: skip
 

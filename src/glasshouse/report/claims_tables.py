@@ -71,11 +71,11 @@ def _whole(results: Results, place: str) -> PaperTable:
     unique, claims = results.unique, results.undecided
     blocks = plural(place)
     rows = [
-        (f"{blocks} known as a whole", unique["unique"], unique["blocks"], unique["share"], unique["low"],
-         unique["high"], 0, 500),
-        (f"{blocks} undecided", unique["undecided"], unique["blocks"], unique["undecided"] / unique["blocks"], None,
+        (f"{blocks} known as a whole", unique.unique, unique.blocks, unique.share, unique.low,
+         unique.high, 0, 500),
+        (f"{blocks} undecided", unique.undecided, unique.blocks, unique.undecided / unique.blocks, None,
          None, None, None),
-        ("claims undecided", claims["undecided"], claims["claims"], claims["share"], claims["low"], claims["high"],
+        ("claims undecided", claims.undecided, claims.claims, claims.share, claims.low, claims.high,
          None, None),
     ]  # fmt: skip
     columns = [
@@ -152,8 +152,8 @@ def _ablation(results: Results, place: str) -> PaperTable:
     ]  # fmt: skip
     gone = published("5").filter(column="queries_removed")["value"]
     notes = (
-        f"Shares of all households. In this run {left['share_mean']:.2%} of a {place}'s queries were left out (mean "
-        f"over {plural(place)}; from {left['share_least']:.2%} to {left['share_most']:.2%}); in the paper's columns "
+        f"Shares of all households. In this run {left.share_mean:.2%} of a {place}'s queries were left out (mean "
+        f"over {plural(place)}; from {left.share_least:.2%} to {left.share_most:.2%}); in the paper's columns "
         + ", ".join(f"{part:.2%}" for part in gone) + ".",
         _WORSE,
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from glasshouse.assess.paper_tables import Column, PaperTable
-from glasshouse.assess.variability import ALL, BANDS
+from glasshouse.model.bands import ALL, BANDS
 from glasshouse.report.charts import Axis, Bands
 
 PANELS = {"all": "everyone on the list", "nonmodal": "nonmodal persons", "nonmodal-unique": "nonmodal and unique"}

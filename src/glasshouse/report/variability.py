@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.rates import wilson
-from glasshouse.assess.variability import ZERO, inhabited
+from glasshouse.assess.variability import inhabited
 from glasshouse.report.charts import Axis, Curve, Density
 
 Integers = NDArray[np.int64]
@@ -76,7 +77,7 @@ def _tiles(blocks: pl.DataFrame, edges: Integers) -> tuple[pl.DataFrame, tuple[f
     height = next(step for step in (0.0025, 0.005, 0.01, 0.025) if largest <= 40 * step)
     strip = (-2.5 * height, -0.5 * height)
     # a tile holds its upper end; a zero that is not proved counts as small
-    row = pl.when(ZERO).then(0).otherwise((pl.col("solvar") / height).ceil().cast(pl.Int64).clip(1))
+    row = pl.when(one_solution()).then(0).otherwise((pl.col("solvar") / height).ceil().cast(pl.Int64).clip(1))
     counted = blocks.group_by("size", row.alias("row")).len().sort("size", "row")
     known, at = pl.col("row") == 0, counted["size"].to_numpy()
     tiles = counted.select(
@@ -100,7 +101,7 @@ def _curves(blocks: pl.DataFrame, edges: Integers) -> pl.DataFrame:
         .agg(
             pl.len().alias("blocks"),
             pl.col("population", "distance", "distance_upper").sum(),
-            ZERO.sum().alias("zero"),
+            one_solution().sum().alias("zero"),
         )
         .sort("group")
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_blocks, of_households, told
+from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_households, of_places, told
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.files.properties import PropertyFile
 from glasshouse.report.charts import write
@@ -52,7 +54,7 @@ def ended(
             f"    the usual reason: {usual['numbers'][0]} ({usual['count'][0]:,} of {reasons.height:,} blocks)"
         )
     if options["truth"] and places.height:
-        summary["blocks_right"] = of_blocks(places)
+        summary["blocks_right"] = asdict(of_places(places))
         rates = of_households(pl.scan_parquet(folder / "matches.parquet"))
         with row_writer(folder / RATES) as writer:
             writer.write(rates)
@@ -140,11 +142,11 @@ def _solvar(places: pl.DataFrame) -> dict[str, dict[str, Any]]:
     for name in places.columns:
         if name.startswith("solvar") and not name.endswith(("_upper", "_proof")):
             known = places.drop_nulls(name)
-            zero = (known[name] == 0) & (known[f"{name}_upper"] == 0)
+            zero = known.filter(one_solution(f"{name}_upper", f"{name}_proof"))
             found[name] = {
                 "blocks": known.height,
                 "mean": float(known[name].mean() or 0),  # type: ignore[arg-type]  # a column of numbers
-                "one_solution": int(zero.sum()),
+                "one_solution": zero.height,
                 "all_can_differ": int((known[name] == 1).sum()),
             }
     return found

@@ -63,13 +63,13 @@ def conclude(
         rates,
         reach_rates,
     )
-    from glasshouse.assess.variability import ALL
     from glasshouse.commands.work.leaving_plan import outcome
     from glasshouse.commands.work.reidentify import LINKS
     from glasshouse.engine.lifecycle import Made
     from glasshouse.engine.plain import plain
     from glasshouse.engine.runner import put_together
     from glasshouse.files.output import private_file, row_writer
+    from glasshouse.model.bands import ALL
     from glasshouse.report.charts import write
     from glasshouse.report.reidentification import picture
 
@@ -152,8 +152,8 @@ def _overlap(found: pl.DataFrame, attacker: str) -> dict[str, int]:
     """How much of a list the truth has (Table S1)."""
     import polars as pl
 
-    from glasshouse.assess.variability import ALL
     from glasshouse.commands.work.reidentify import TRUTH
+    from glasshouse.model.bands import ALL
 
     rows = found.filter(pl.col("attacker") == attacker, pl.col("band") == ALL, pl.col("data") == TRUTH)
     counts = dict(rows.select("group", "population").iter_rows())
@@ -167,11 +167,11 @@ def _places(vary: Path, uniques: Iterator[pl.DataFrame], job: Reidentification) 
     import polars as pl
 
     geography = job.scenario.geography
-    places = pl.read_parquet(vary).rename({geography.place: "block", geography.unit: "tract"})
+    places = pl.read_parquet(vary).rename({geography.place: "place", geography.unit: "area"})
     if places.filter(pl.col("population") > 0).is_empty():
         return None
     counted = pl.concat([pl.DataFrame(schema={"geoid": pl.String, "unique": pl.Int64}), *uniques])
-    joined = places.drop("unique").join(counted, left_on="block", right_on="geoid", how="left", maintain_order="left")
+    joined = places.drop("unique").join(counted, left_on="place", right_on="geoid", how="left", maintain_order="left")
     # tables of another file than the truth may have fewer persons in a place
     return joined.with_columns(pl.min_horizontal(pl.col("unique").fill_null(0), "population").alias("unique"))
 
@@ -264,8 +264,8 @@ def _lines(job: Reidentification, tally: Tally, found: dict[str, pl.DataFrame]) 
     import polars as pl
 
     from glasshouse.assess.reidentification import GUESSERS, ZERO_SOLVAR
-    from glasshouse.assess.variability import ALL
     from glasshouse.commands.work.reidentify import PUBLISHED, TRUTH
+    from glasshouse.model.bands import ALL
 
     counts, agreement = tally.counts, found["agreement"].filter(pl.col("band") == ALL, pl.col("group") == ALL)
     lines = [f"{counts['persons']:,} persons, {counts['defined']:,} of them data-defined"]

@@ -33,14 +33,14 @@ def ended(
     """The summary for scripts, in words, and the further files that were written."""
     geography = scenario.geography
     place, unit = geography.place, geography.unit
-    places = pl.read_parquet(folder / "places.parquet").rename({place: "block", unit: "tract"}, strict=False)
+    places = pl.read_parquet(folder / "places.parquet").rename({place: "place"}, strict=False)
     if places.filter(pl.col("households") > 0).is_empty():
         what = f"every {unit} was left out" if tally.refused else f"no {place} has any {scenario.wording.records[1]}"
         with private_file(folder / SUMMARY) as stream:
             stream.write((json.dumps({"claims": 0}, indent=2) + "\n").encode())
         return {"claims": 0}, [f"{what} -> {folder}"], [SUMMARY]
-    counts = pl.read_parquet(folder / "counts.parquet").rename({place: "block"}, strict=False)
-    claims = pl.scan_parquet(folder / "claims.parquet").rename({place: "block"}, strict=False)
+    counts = pl.read_parquet(folder / "counts.parquet").rename({place: "place"}, strict=False)
+    claims = pl.scan_parquet(folder / "claims.parquet").rename({place: "place"}, strict=False)
     results = summed_up(claims, counts, places, scenario.wording.columns, marginal_sets(scenario))
     summary = {"claims": tally.counts["claims"], **told(results)}
     lines = lines_for_people(results, place)

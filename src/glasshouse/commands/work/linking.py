@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.variability import NUMBERS, WORDS, inhabited
-from glasshouse.assess.variability import ZERO as ONE_SOLUTION
 from glasshouse.attack.people.reidentify import Features, Ints
 from glasshouse.commands.work.leave_one_out import HOUSEHOLD, ROW
 from glasshouse.commands.work.reidentify import (
@@ -205,7 +205,7 @@ def _need_id(file: RecordFile, what: str, consequence: str) -> None:
 def _check_places(path: Path, scenario: Scenario) -> None:
     """Refuse places that a table would refuse at the end."""
     source, geography = open_source(path), scenario.geography
-    named = {geography.place: "block", geography.unit: "tract"}
+    named = {geography.place: "place", geography.unit: "area"}
     columns = [*named, *(name for name in (*WORDS, *NUMBERS) if name not in named.values())]
     for column in columns:
         if column not in source.columns:
@@ -228,4 +228,4 @@ def _proved(path: Path, scenario: Scenario) -> Iterator[pl.DataFrame]:
     place = scenario.geography.place
     for chunk in open_source(path).chunks((place, "population", "distance_upper", "proof")):
         geoid, population = pl.col(place).alias("geoid"), pl.col("population").cast(pl.Int64)
-        yield chunk.frame.select(geoid, population, ONE_SOLUTION.alias("zero"))
+        yield chunk.frame.select(geoid, population, one_solution().alias("zero"))

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from glasshouse.assess.variability import BANDS
 from glasshouse.errors import InputError
+from glasshouse.model.bands import BANDS
 from glasshouse.population.preset import RACES
 
 # share of persons who are data-defined and unique on block, sex, 38-bin age, by block size: paper 000, Table S5
