@@ -21,7 +21,7 @@ import polars as pl
 from glasshouse.protection.relocation.front import Front, Matrix, Rules, capacities, front, verify
 from glasshouse.protection.relocation.linear import full_program
 from glasshouse.report.charts import write
-from glasshouse.report.frontier import time_picture
+from glasshouse.report.sections.frontier import time_picture
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -25,7 +25,7 @@ import polars as pl
 
 from glasshouse.assess.variability import published
 from glasshouse.report.charts import write
-from glasshouse.report.variability import picture
+from glasshouse.report.sections.variability import picture
 
 BLOCKS_2010 = 6_207_027  # populated blocks; Abowd et al., supporting information
 PERSONS_2010 = 308_745_538

@@ -16,7 +16,7 @@ import polars as pl
 from glasshouse.assess.usefulness import usefulness
 from glasshouse.cli.main import main
 from glasshouse.report.charts import write
-from glasshouse.report.comparison import RiskUtility
+from glasshouse.report.sections.comparison import RiskUtility
 from glasshouse.scenarios.load import load
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,7 +17,7 @@ from glasshouse.assess import likeness
 from glasshouse.assess.variability import by_size, published
 from glasshouse.cli.main import main
 from glasshouse.report.charts import Axis, Lines, write
-from glasshouse.report.variability import picture
+from glasshouse.report.sections.variability import picture
 from glasshouse.scenarios.load import load
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,9 +20,9 @@ import pytest
 
 from glasshouse.commands.auditing.config import read_config
 from glasshouse.commands.auditing.writing import write_report
-from glasshouse.report import audit_answers
-from glasshouse.report.audit_answers import About
 from glasshouse.report.publish import publish
+from glasshouse.report.sections import answers as audit_answers
+from glasshouse.report.sections.answers import About
 from glasshouse.scenarios.load import load
 from tests.running import good
 from tests.test_audit import audit, few_tables, found_in, once

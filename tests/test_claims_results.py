@@ -37,8 +37,8 @@ from glasshouse.assess.rates import Rate
 from glasshouse.commands.words.verify import lines_for_people, told
 from glasshouse.errors import InputError
 from glasshouse.report.charts import write as draw
-from glasshouse.report.claims import columns_picture, picture, write
-from glasshouse.report.claims_tables import LEAST, tables
+from glasshouse.report.sections.claims import columns_picture, picture, write
+from glasshouse.report.sections.claims_tables import LEAST, tables
 from glasshouse.scenarios.load import load
 
 Row = dict[str, Any]

@@ -23,7 +23,7 @@ from glasshouse.assess.comparison import COST, MEASURES, RISK, front, summarised
 from glasshouse.assess.rates import wilson
 from glasshouse.commands.compare_plan import RECORDS, TABLES, Setting, known_plans, read_plan
 from glasshouse.errors import InputError
-from glasshouse.report.comparison import NAMES, RiskUtility
+from glasshouse.report.sections.comparison import NAMES, RiskUtility
 from tests.running import Ended, good, started, tool
 
 DATA = ("measures.parquet", "summary.parquet", "front.parquet", "uses.parquet", "risk-utility.svg")

@@ -39,7 +39,7 @@ from glasshouse.files.records import open_records
 from glasshouse.protection.relocation.front import Rules, Spread, capacities, front
 from glasshouse.protection.relocation.rules import Matrix, Relocation, expected
 from glasshouse.report.charts import write
-from glasshouse.report.frontier import (
+from glasshouse.report.sections.frontier import (
     baselines_picture,
     change_map,
     change_picture,

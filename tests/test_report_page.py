@@ -29,12 +29,13 @@ from glasshouse.report.description import (
     Table,
     Version,
     interval,
-    numbered,
     words,
 )
-from glasshouse.report.drawing import LIGHT, legend, pictures, svg
-from glasshouse.report.page import page
-from glasshouse.report.svg import size
+from glasshouse.report.numbering import numbered
+from glasshouse.report.render.drawing import legend, pictures, svg
+from glasshouse.report.render.page import page
+from glasshouse.report.render.svg import size
+from glasshouse.report.theme import LIGHT
 from tests.report_sample import EVIL, sample
 
 VOID = {"meta", "br", "input", "img", "link", "hr", "wbr"}

@@ -26,10 +26,10 @@ from glasshouse.report.description import (
     Share,
     Table,
     Verdict,
-    numbered,
 )
+from glasshouse.report.numbering import numbered
 from glasshouse.report.publish import publish
-from glasshouse.report.sheets import HEAD, numbers, sheet_names, sheets
+from glasshouse.report.render.sheets import HEAD, numbers, sheet_names, sheets
 
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 

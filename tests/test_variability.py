@@ -22,7 +22,7 @@ from glasshouse.assess.rates import Rate, wilson
 from glasshouse.assess.variability import ALL, BANDS, NUMBERS, by_size, headline, published, quantiles
 from glasshouse.errors import InputError
 from glasshouse.report.charts import write
-from glasshouse.report.variability import _edges, picture
+from glasshouse.report.sections.variability import _edges, picture
 
 Row = dict[str, Any]
 

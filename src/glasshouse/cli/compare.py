@@ -185,7 +185,7 @@ def _conclude(folder: Path, title: str) -> tuple[dict[str, Any], list[str]]:
     from glasshouse.assess.comparison import COST, RISK, cost_of, front, summarised
     from glasshouse.files.output import row_writer
     from glasshouse.report.charts import write
-    from glasshouse.report.comparison import RiskUtility
+    from glasshouse.report.sections.comparison import RiskUtility
 
     summary = summarised(pl.read_parquet(folder / MEASURES))
     points = front(summary)

@@ -47,6 +47,7 @@ from glasshouse.report.description import (
     Cell,
     Chart,
     Count,
+    Curves,
     Explorer,
     Map,
     Measure,
@@ -57,6 +58,7 @@ from glasshouse.report.description import (
     Sentence,
     Share,
     Table,
+    Tiles,
     Verdict,
     Words,
 )
@@ -112,13 +114,17 @@ def _block(block: Block, t: int) -> Block | None:
         case Noise():  # its levels are of a budget, about nobody
             table = None if block.table is None or block.table.records else _table(block.table, t)
             return replace(block, says=_said(block.says, t), table=table)
-        case Chart() | Map() | Explorer() if block.table.records or _or_none(_table(block.table, t)) is None:
+        case Chart() | Curves() | Tiles() | Map() | Explorer() if (
+            block.table.records or _or_none(_table(block.table, t)) is None
+        ):
             return None
         case Map():
             codes = {row[0] for row in block.table.rows}
             shapes = {code: shape for code, shape in block.shapes.items() if code in codes}
             return replace(block, says=_said(block.says, t), table=_table(block.table, t), shapes=shapes)
-        case Chart() | Explorer():
+        case Curves():  # tiles behind it are counts of places that nobody looked at
+            return replace(block, says=_said(block.says, t), table=_table(block.table, t), field=None)
+        case Chart() | Tiles() | Explorer():
             return replace(block, says=_said(block.says, t), table=_table(block.table, t))
 
 

@@ -17,8 +17,8 @@ import polars as pl
 
 from glasshouse.assess.paper_tables import Column, PaperTable, rounded
 from glasshouse.files.output import private_file, row_writer
-from glasshouse.report.templates import render
-from glasshouse.report.workbook import workbook
+from glasshouse.report.render.templates import render
+from glasshouse.report.render.workbook import workbook
 
 TITLE = "Our figures beside the published ones"
 VERSION = {

@@ -13,7 +13,7 @@ from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_blocks, of_househo
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.files.properties import PropertyFile
 from glasshouse.report.charts import write
-from glasshouse.report.occupancy import by_households, matched, variability
+from glasshouse.report.sections.occupancy import by_households, matched, variability
 from glasshouse.scenarios.load import Scenario
 
 SUMMARY, RATES = "summary.json", "rates.parquet"

@@ -30,7 +30,7 @@ from glasshouse.engine.study import Tally, put_together
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.model.geography import plural
 from glasshouse.report.charts import write
-from glasshouse.report.reidentification import left_out_table, picture
+from glasshouse.report.sections.reidentification import left_out_table, picture
 from glasshouse.report.tables import write_tables
 
 SUMMARY, PICTURE = "summary.json", "precision-by-size.svg"

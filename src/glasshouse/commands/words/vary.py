@@ -13,7 +13,7 @@ from glasshouse.engine.study import Job, Tally
 from glasshouse.files.output import private_file
 from glasshouse.model.geography import plural
 from glasshouse.report.charts import write
-from glasshouse.report.variability import picture
+from glasshouse.report.sections.variability import picture
 from glasshouse.scenarios.load import Scenario
 
 SUMMARY, PICTURE = "summary.json", "solvar-by-size.svg"

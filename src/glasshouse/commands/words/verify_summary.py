@@ -16,10 +16,10 @@ from glasshouse.commands.words.verify import lines_for_people, told
 from glasshouse.engine.study import Tally
 from glasshouse.files.output import private_file
 from glasshouse.model.geography import plural
-from glasshouse.report import leaks as leaking
 from glasshouse.report.charts import write
-from glasshouse.report.claims import columns_picture, picture
-from glasshouse.report.claims import write as write_tables
+from glasshouse.report.sections import leaks as leaking
+from glasshouse.report.sections.claims import columns_picture, picture
+from glasshouse.report.sections.claims import write as write_tables
 from glasshouse.scenarios.load import Scenario
 
 SUMMARY, PICTURE, COLUMNS, LEAKS = "summary.json", "claims-by-columns.svg", "columns-used.svg", "leaks.svg"

@@ -29,7 +29,7 @@ from glasshouse.files.output import private_file, row_writer
 from glasshouse.protection.relocation.front import Front, Point, Relocation, Rules, Spread, front, verify
 from glasshouse.protection.relocation.rules import Floats, Matrix, staying
 from glasshouse.report.charts import write
-from glasshouse.report.frontier import (
+from glasshouse.report.sections.frontier import (
     baselines_picture,
     change_map,
     change_picture,

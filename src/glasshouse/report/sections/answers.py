@@ -10,7 +10,6 @@ import polars as pl
 
 from glasshouse.assess.comparison import COST, front
 from glasshouse.model.geography import plural
-from glasshouse.report.comparison import NAMES
 from glasshouse.report.description import (
     Block,
     Cell,
@@ -29,6 +28,7 @@ from glasshouse.report.description import (
     Words,
     literal,
 )
+from glasshouse.report.sections.comparison import NAMES
 
 ONE = "singleton"
 SOURCE = "compared/summary.parquet"

@@ -6,7 +6,7 @@ import re
 from html import escape
 from typing import NamedTuple
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
+from glasshouse.report.theme import FONT
 
 
 class Key(NamedTuple):
@@ -40,3 +40,19 @@ def label_at(x: float, y: float, text: str, colour: str, height: int, weight: st
 
 def small(inside: str) -> str:
     return f'<svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">{inside}</svg>'
+
+
+def own(drawn: str, prefix: str, label: str) -> str:
+    """A picture of Vega's with ids of its own: it counts them on from one picture to the next, we count from 0."""
+    seen: dict[str, str] = {}
+    ids = r'(?<=id=")\w+\d|(?<=url\(#)\w+\d'
+    drawn = re.sub(ids, lambda one: seen.setdefault(one[0], f"{prefix}{len(seen)}"), drawn)
+    found = re.fullmatch(r"<svg [^>]*>(.*)</svg>\s*", drawn, re.DOTALL)
+    assert found is not None
+    width, height = size(drawn)
+    inside = re.sub(r'<path class="(?:back|fore)ground"[^>]*?/>', "", found[1])  # they draw nothing
+    inside = re.sub(r' (?:pointer-events="none"|opacity="1"|font-family="[^"]*"|role="graphics-object")', "", inside)
+    inside = re.sub(r' aria-roledescription="[^"]*(?:container|axis)"', "", inside)
+    inside = re.sub(r' role="graphics-symbol" aria-label="[XY]-axis[^"]*"', ' aria-hidden="true"', inside)
+    inside = re.sub(r' role="graphics-symbol"( aria-roledescription="[^"]*")?', ' role="img"', inside)
+    return frame(width, height, label, inside)

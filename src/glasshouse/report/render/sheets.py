@@ -25,11 +25,11 @@ from glasshouse.report.description import (
     Share,
     Table,
     interval,
-    numbered,
     text,
     words,
 )
-from glasshouse.report.workbook import workbook
+from glasshouse.report.numbering import numbered
+from glasshouse.report.render.workbook import workbook
 
 HEAD = ("line", "table", "row", "column", "value", "low", "high", "part", "whole", "term", "worse", "source")
 _FORMATS = {"count": "#,##0", "share": "0.0%", "points": "+0.0%;-0.0%;0.0%"}

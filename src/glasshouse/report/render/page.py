@@ -6,7 +6,6 @@ gives the same bytes.
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from glasshouse.report.description import (
     Cell,
     Chart,
     Count,
+    Curves,
     Explorer,
     Hidden,
     Map,
@@ -27,23 +27,26 @@ from glasshouse.report.description import (
     Report,
     Share,
     Table,
+    Tiles,
     interval,
-    numbered,
     text,
     value_of,
     words,
 )
-from glasshouse.report.drawing import legend, pictures, style_of
-from glasshouse.report.svg import Key
-from glasshouse.report.templates import asset, render
+from glasshouse.report.numbering import numbered
+from glasshouse.report.render.drawing import legend, pictures
+from glasshouse.report.render.rows import style_of
+from glasshouse.report.render.svg import Key
+from glasshouse.report.render.templates import asset, render
+from glasshouse.report.theme import style
 
 
 def page(report: Report) -> str:
     """The report as HTML."""
-    script = asset("audit.js")
+    script = asset("page.js")
     lines = _lines(report)
     return render(
-        "audit.html.j2",
+        "page.html.j2",
         report=report,
         names={section.name for section in report.sections},
         verdicts=[(one, _shown(one.number, k + 2)) for k, one in enumerate(report.verdicts)],
@@ -52,7 +55,7 @@ def page(report: Report) -> str:
         cells=lambda table: _cells(table, lines[table.name]),
         text=text,
         words=words,
-        css=_style(),
+        css=f"{style()}\n{asset('page.css')}",
         script=script,
         digest=b64encode(sha256(script.encode()).digest()).decode(),
     )
@@ -87,7 +90,7 @@ def _sections(report: Report) -> Iterator[tuple[object, list[_View]]]:
 
 def _drawn(block: Block, worse: dict[str, str]) -> dict[str, Any]:
     match block:
-        case Chart():
+        case Chart() | Curves() | Tiles():
             keys = legend(block)
             shown = {"wide": tuple(pictures(block, narrow=False)), "narrow": tuple(pictures(block, narrow=True))}
             return {**shown, "keys": tuple(keys) if len(keys) > 1 else ()}
@@ -184,13 +187,3 @@ def _cells(table: Table, lines: list[int]) -> Iterator[list[_Cell]]:
         numbers = lines[at * wide : (at + 1) * wide]
         rest = zip(row[table.keys :], numbers, looks[table.keys :], strict=True)
         yield keys + [_shown(cell, line, look=look) for cell, line, look in rest]
-
-
-def _style() -> str:
-    """The style; the dark palette a second time, for readers whose system is dark and who have not chosen."""
-    css = asset("audit.css")
-    found = re.search(r':root\[data-theme="dark"\] (\{[^}]*\})', css)
-    assert found is not None
-    dark = f"@media screen {{ {found[0]} }}"  # paper is white
-    asked = f'@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme="light"]) {found[1]} }}'
-    return css.replace(found[0], f"{dark}\n{asked}")

@@ -11,7 +11,6 @@ import polars as pl
 from glasshouse.assess.microdata import RuleResult
 from glasshouse.assess.variability import ALL, published
 from glasshouse.model.geography import plural
-from glasshouse.report.audit_words import label
 from glasshouse.report.description import (
     Block,
     Cell,
@@ -31,6 +30,7 @@ from glasshouse.report.description import (
     Words,
     literal,
 )
+from glasshouse.report.sections.methods import label
 
 PLACES = "solvar/places.parquet"
 _CLASSES = (

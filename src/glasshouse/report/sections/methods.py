@@ -5,15 +5,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib import resources
 from typing import Any
 
 from glasshouse.report.description import Block, Definition, Report, Section, Words
-from glasshouse.report.templates import asset
 
 
 @cache
 def _told() -> dict[str, Any]:
-    return tomllib.loads(asset("audit.toml"))
+    return tomllib.loads((resources.files("glasshouse") / "report" / "text" / "en.toml").read_text(encoding="utf-8"))
 
 
 def definitions(used: Iterable[str]) -> tuple[Definition, ...]:

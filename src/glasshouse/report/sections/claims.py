@@ -15,7 +15,7 @@ import polars as pl
 from glasshouse.assess.claims import EVERY, SINGLETON, SURPRISING, Results
 from glasshouse.model.geography import plural
 from glasshouse.report.charts import COLOURS, SHADES, Spec, small
-from glasshouse.report.claims_tables import LEAST, WORDS, tables
+from glasshouse.report.sections.claims_tables import LEAST, WORDS, tables
 from glasshouse.report.tables import write_tables
 
 _COLOUR = {SINGLETON: COLOURS[1], EVERY: COLOURS[0]}

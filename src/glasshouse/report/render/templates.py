@@ -10,7 +10,7 @@ import jinja2
 
 def asset(name: str) -> str:
     """A file beside this one, as text."""
-    return (resources.files("glasshouse") / "report" / name).read_text(encoding="utf-8")
+    return (resources.files("glasshouse") / "report" / "render" / name).read_text(encoding="utf-8")
 
 
 def render(template: str, **values: Any) -> str:
