@@ -57,7 +57,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with once(tmp_path_factory, "planted-audit") as (folder, first):
         if first:
             few_tables(folder)
-            built_in = Path(__file__).resolve().parents[1] / "src" / "glasshouse" / "scenarios" / "dhc-household"
+            built_in = (
+                Path(__file__).resolve().parents[1] / "src" / "glasshouse" / "scenarios" / "data" / "dhc-household"
+            )
             shutil.copytree(built_in, folder / "claims-of-our-own")
             rng, rows = np.random.default_rng(9), list(PLANTED)
             for number in range(160):

@@ -29,7 +29,6 @@ from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.study import Tally, put_together
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.model.geography import plural
-from glasshouse.report.charts import write
 from glasshouse.report.sections.reidentification import left_out_table, picture
 from glasshouse.report.tables import write_tables
 
@@ -70,7 +69,7 @@ def conclude(
         outputs.append("links.parquet")
     learnt = " and ".join(job.features.sensitive)
     outputs += _tables(folder, ledger, job, tally, found, truth, vary)
-    write(picture(found["rates"], learnt, job.scenario.geography.place), folder / PICTURE)
+    picture(found["rates"], learnt, job.scenario.geography.place).save(folder / PICTURE)
     told = {
         "persons": tally.counts["persons"],
         "data_defined": tally.counts["defined"],

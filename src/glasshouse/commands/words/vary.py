@@ -12,7 +12,6 @@ from glasshouse.assess.variability import by_size, headline, quantiles
 from glasshouse.engine.study import Job, Tally
 from glasshouse.files.output import private_file
 from glasshouse.model.geography import plural
-from glasshouse.report.charts import write
 from glasshouse.report.sections.variability import picture
 from glasshouse.scenarios.load import Scenario
 
@@ -51,7 +50,7 @@ def summarise(
     }
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(told, indent=2) + "\n").encode())
-    write(picture(places), folder / PICTURE)
+    picture(places).save(folder / PICTURE)
     said = {**told, "starts_outside": tally.counts["starts_outside"], "not_compared": list(job.published.left_out)}
     return said, [*_lines(told, job, counted is not None), *left_out, f"-> {folder}"], [SUMMARY, PICTURE]
 

@@ -49,9 +49,9 @@ def legend(block: Curves) -> list[Key]:
     keys = [Key(_symbol(block.series[0], look, lines), look.name) for look in looks if look.name]
     if block.group is None:
         keys = [Key(_symbol(one, look), one.label) for one, look in zip(block.series, looks, strict=True)]
-    elif len(block.series) > 1:
+    elif len(marks := [one for one in block.series if one.look not in ("line", "path")]) > 1:
         plain = _Look("", "var(--muted)", "circle", [], 1.8)
-        keys += [Key(_symbol(one, plain), one.label) for one in block.series if one.label]
+        keys += [Key(_symbol(one, plain), one.label) for one in marks]
     if block.field is not None:
         keys += [Key(_swatch(shade), f"{step} {block.field.axis}") for step, shade in _steps(block.field).items()]
     return keys
@@ -112,7 +112,7 @@ def spec(block: Curves, rows: Rows, *, narrow: bool) -> Spec:
 def _axis(scale: Scale, cells: Sequence[Cell], rule: float | None) -> Spec:
     style = style_of(cells)
     known = [end for cell in cells for end in ends(cell)] + ([] if rule is None else [rule])
-    axis: Spec = {"domain": True, "title": None, "format": "~%" if style == "share" else ",~g"}
+    axis: Spec = {"title": None, "tickCount": 6, "format": "~%" if style == "share" else ",~g"}
     divided: Spec = {"zero": scale.zero, "nice": True}
     if scale.kind == "log":
         known = [value for value in known if value > 0]

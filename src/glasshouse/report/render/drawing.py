@@ -43,7 +43,8 @@ def _whole(title: str, blocks: Sequence[Picture]) -> str:
 
     for part in wrap(title, max(40, int(wide / 8))):
         line(part, "ink", 15, "bold", size=8.5)
-    for block, parts in drawn_:
+    for number, (block, parts) in enumerate(drawn_):
+        top += 22 if number else 0
         if block.title != title:
             for part in wrap(block.title, max(40, int(wide / 7))):
                 line(part, "ink", 13, "bold", size=7.5)
@@ -53,6 +54,7 @@ def _whole(title: str, blocks: Sequence[Picture]) -> str:
             line(block.axis, "ink", 12, "normal", size=6.4)
         keys = legend(block)
         if len(keys) > 1:
+            longest = max(longest, 420)
             top = _keys(body, keys, max(wide, 420), top)
         top = _laid(body, parts, top)
     inside = f'<g transform="translate(16,8)">{"".join(body)}</g>'
@@ -76,17 +78,22 @@ def _keys(body: list[str], keys: Sequence[Key], wide: float, top: float) -> floa
 def _across(parts: Sequence[tuple[str, str]]) -> float:
     """How wide panels are side by side."""
     found, line = 0.0, 0.0
-    for _, one in parts:
-        line = line + size(one)[0] + 16 if line and line + size(one)[0] <= _WIDEST else size(one)[0]
+    for part in parts:
+        line = line + _width(part) + 16 if line and line + _width(part) <= _WIDEST else _width(part)
         found = max(found, line)
     return found
+
+
+def _width(part: tuple[str, str]) -> float:
+    """How wide a panel is, with its name."""
+    return max(size(part[1])[0], 7.6 * len(part[0]))
 
 
 def _laid(body: list[str], parts: Sequence[tuple[str, str]], top: float) -> float:
     """Panels from left to right, in as many lines as they need; the next free line."""
     left, high = 0.0, 0.0
     for name, one in parts:
-        across, down = size(one)
+        across, down = _width((name, one)), size(one)[1]
         if left and left + across > _WIDEST:
             left, top, high = 0.0, top + high, 0.0
         named = 20 if name else 0

@@ -168,7 +168,8 @@ class Plot:
         axis: Spec = {"values": list(range(len(self.rows))), "grid": False, "title": None, "labels": self.chart.up}
         if self.chart.up:
             axis |= {"labelExpr": f"{dumps(self.labels)}[datum.value]", "labelOverlap": False, "labelAngle": 0}
-            axis |= {"title": self.chart.table.columns[0].title}
+            keys = [at for at in range(self.chart.table.keys) if at != self.chart.panel]
+            axis |= {"title": self.chart.table.columns[keys[0]].title}
             if self.longest * 8 * len(self.rows) > self.long:
                 axis |= {"labelAngle": -40, "labelAlign": "right", "labelBaseline": "middle"}
         return {"type": "quantitative", "scale": scale, "axis": axis}

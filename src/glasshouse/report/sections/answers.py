@@ -28,7 +28,7 @@ from glasshouse.report.description import (
     Words,
     literal,
 )
-from glasshouse.report.sections.comparison import NAMES
+from glasshouse.report.sections.comparison import named
 
 ONE = "singleton"
 SOURCE = "compared/summary.parquet"
@@ -228,7 +228,7 @@ def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str],
     rows: list[tuple[Cell, ...]] = []
     for (setting, protect), part in summary.group_by("setting", "protect", maintain_order=True):
         known = {row["measure"]: row for row in part.iter_rows(named=True)}
-        cells: list[Cell] = [str(setting), NAMES[str(protect)]]
+        cells: list[Cell] = [str(setting), named(str(protect))]
         cells += [about.cell(known, key) for key in (*risks, *costs, *uses)]
         cells += [about.guess(known, key) for key in guesses]
         rows.append(tuple(cells))

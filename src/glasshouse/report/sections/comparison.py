@@ -2,82 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
-from glasshouse.report.charts import COLOURS, Spec
-
-NAMES = {
-    "": "nothing", "swap": "swapping", "topdown": "TopDown", "relocate": "relocation", "noise": "noise on tables",
-    "round": "rounding", "suppress": "suppression", "cellkey": "cell key",
-}  # fmt: skip
-MARKS = (0, 0.01, 0.03, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)  # of the axis of errors
-SHAPES = ("cross", "circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-left", "triangle-right")
+from glasshouse.report.description import Cell, Column, Curves, Measure, Scale, Series, Table
+from glasshouse.report.figure import Figure
+from glasshouse.report.framed import number
+from glasshouse.report.words import phrase, plain, table
 
 
-@dataclass(frozen=True)
-class RiskUtility:
-    """Every setting a point with its intervals; a line joins those that no other beats in both; the baseline dashed."""
+def named(protection: str) -> str:
+    """A protection in words; one that the language has no words for keeps its name."""
+    return plain(f"protections.{protection or 'none'}", protection)
 
-    title: str
-    points: pl.DataFrame  # of `assess.comparison.front`
-    risk: str
-    cost: str
 
-    def spec(self) -> Spec:
-        data = self.points.with_columns(
-            kind=pl.col("protect").replace_strict(NAMES), words=pl.col("setting"),
-            beaten=pl.when("dominated").then(pl.lit("another is better in both")).otherwise(pl.lit("on the front")),
-        )  # fmt: skip
-        present = [name for name in NAMES.values() if name in set(data["kind"])]
-        x = {
-            "field": "cost", "type": "quantitative", "title": self.cost,
-            "axis": {"format": ".0%", "values": list(MARKS)},
-            "scale": {"type": "sqrt"},  # most that is useful has small errors
-        }  # fmt: skip
-        y = {"field": "risk", "type": "quantitative", "title": self.risk, "axis": {"format": ".0%"}}
-        colour = {
-            "field": "kind", "type": "nominal", "title": "protection",
-            "scale": {"domain": present, "range": [COLOURS[i % len(COLOURS)] for i in range(len(present))]},
-        }  # fmt: skip
-        shape = {**colour, "scale": {"domain": present, "range": list(SHAPES[: len(present)])}}
-        values = {"values": data.to_dicts()}
-        front = {"values": data.filter(~pl.col("dominated")).sort("cost").to_dicts()}
-        layers: list[Spec] = [
-            {
-                "data": front, "mark": {"type": "line", "color": "#999999", "strokeWidth": 1},
-                "encoding": {"x": x, "y": y},
-            },
-            {
-                "data": values, "mark": {"type": "rule", "opacity": 0.6},
-                "encoding": {"x": x, "y": {**y, "field": "risk_low"}, "y2": {"field": "risk_high"}, "color": colour},
-            },
-            {
-                "data": values, "mark": {"type": "rule", "opacity": 0.6},
-                "encoding": {"x": {**x, "field": "cost_low"}, "x2": {"field": "cost_high"}, "y": y, "color": colour},
-            },
-            {
-                "data": values, "mark": {"type": "point", "size": 70, "strokeWidth": 1.6},
-                "encoding": {
-                    "x": x, "y": y, "color": colour, "shape": shape,
-                    "fillOpacity": {"condition": {"test": "datum.dominated", "value": 0}, "value": 1},
-                    "fill": colour,
-                },
-            },
-            {
-                "data": values,
-                "mark": {"type": "text", "align": "left", "dx": 7, "dy": -6, "fontSize": 9, "color": "#333333"},
-                "encoding": {"x": x, "y": y, "text": {"field": "words"}},
-            },
-        ]  # fmt: skip
-        guesses = {"values": data.filter(pl.col("baseline").is_not_null()).to_dicts()}
-        tick = {"type": "tick", "orient": "horizontal", "size": 14, "thickness": 1.5, "color": "#888888"}
-        layers.insert(0, {"data": guesses, "mark": tick, "encoding": {"x": x, "y": {**y, "field": "baseline"}}})
-        subtitle = (
-            "hollow: another is better in both; lines: 95% over seeds; grey ticks: guessing from the same release"
-        )
-        return {
-            "title": {"text": self.title, "subtitle": subtitle}, "width": 560, "height": 380, "layer": layers,
-            "resolve": {"legend": {"color": "shared", "shape": "shared"}},
-        }  # fmt: skip
+def risk_utility(title: str, points: pl.DataFrame, level: str) -> Figure:
+    """Every setting a mark with its intervals; a line joins those that no other beats in both; guessing as ticks.
+
+    `points` are those of `assess.comparison.front`; `level` is the one whose tables err.
+    """
+    order, rows = {name: at for at, name in enumerate(table("protections"))}, []
+    for row in sorted(points.to_dicts(), key=lambda row: order.get(row["protect"] or "none", len(order))):
+        risk, beaten = _ranged(row, "risk"), bool(row["dominated"])
+        rows.append((
+            row["setting"], named(row["protect"]), _ranged(row, "cost"), None if beaten else risk,
+            risk if beaten else None, number(row["baseline"], "share"),
+        ))  # fmt: skip
+    best, beaten_, guess = (phrase(f"comparison.{key}") for key in ("front", "beaten", "guessing"))
+    risk, cost = phrase("comparison.risk"), phrase("comparison.cost", level=level)
+    columns = (phrase("comparison.setting"), phrase("comparison.protection"), cost, best, beaten_, guess)
+    found = Table("risk-utility", title, tuple(map(Column, columns)), tuple(rows), "front.parquet", keys=2)
+    series = (Series(3, best, "dot"), Series(4, beaten_, "ring"), Series(5, guess, "tick"), Series(3, "", "path"))
+    curves = Curves(
+        "risk-against-error", title, phrase("comparison.says"), found, 2, series,
+        Scale(cost, "root"), Scale(risk, zero=True), group=1, names=0,  # most that is useful has small errors
+    )  # fmt: skip
+    return Figure.of(curves)
+
+
+def _ranged(row: dict[str, float | None], name: str) -> Cell:
+    value = row[name]
+    return None if value is None else Measure(value, 0, "share", row[f"{name}_low"], row[f"{name}_high"])

@@ -10,79 +10,72 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.report.charts import COLOURS, Axis, Bars, Lines, Map
+from glasshouse.report.description import Chart, Column, Map, Measure, Series, Shape, Table
+from glasshouse.report.figure import Figure
+from glasshouse.report.framed import Axis, lines, number
+from glasshouse.report.words import phrase
 
-TAU, PHI = "τ: global disclosure risk", "φ: population uniqueness rate"
-MORE, FEWER, SAME = "more people", "fewer people", "unchanged"
-KINDS = {  # the first are drawn below the others
-    SAME: ("#BBBBBB", "circle"),
-    FEWER: (COLOURS[1], "triangle-down"),
-    MORE: (COLOURS[0], "triangle-up"),
-}
-_LAMBDA = Axis("lambda", "at risk")
 _MOST_BARS = 500
+_LAMBDA = Axis("lambda")
 
 
-def baselines_picture(risks: pl.DataFrame) -> Bars:
+def baselines_picture(risks: pl.DataFrame) -> Figure:
     """Figure 6: the risk of data and aggregates as they are; columns `data, tau, phi`."""
-    long = risks.unpivot(["tau", "phi"], index="data", variable_name="measure", value_name="risk")
-    named = pl.col("measure").replace_strict({"tau": "τ*: global disclosure risk", "phi": "φ*: population uniqueness"})
-    return Bars(
-        "Risk before anyone is moved",
-        long.with_columns(named),
-        Axis("data"),
-        Axis("risk", "mean over all elements"),
-        Axis("measure"),
+    title = phrase("frontier.before")
+    names = [phrase("frontier.tau_before"), phrase("frontier.phi_before")]
+    rows = tuple((row["data"], number(row["tau"]), number(row["phi"])) for row in risks.iter_rows(named=True))
+    table = Table("baselines", title, (Column(""), *map(Column, names)), rows, "baselines.parquet")
+    series = tuple(Series(1 + at, name, "bar") for at, name in enumerate(names))
+    return Figure.of(Chart("before", title, "", table, series, phrase("frontier.mean"), up=True))
+
+
+def time_picture(times: pl.DataFrame) -> Figure:
+    """Figure 7: cumulative time; columns `solved` (points of the front so far), `seconds`, `how` (a line for each)."""
+    seconds = Axis("seconds", phrase("frontier.seconds"), log=True)
+    return lines(
+        phrase("frontier.time"), times, Axis("solved", phrase("frontier.solved")), seconds, Axis("how"), points=True
     )
 
 
-def time_picture(times: pl.DataFrame) -> Lines:
-    """Figure 7: cumulative time; columns `solved` (points of the front so far), `seconds`, `how` (a line for each)."""
-    seconds = Axis("seconds", "seconds so far (log scale)", log=True)
-    x = Axis("solved", "points of the front found")
-    return Lines("Time to find points of the front", times, x, seconds, Axis("how"), points=True)
-
-
-def front_picture(breakpoints: pl.DataFrame, points: pl.DataFrame | None = None) -> Lines:
+def front_picture(breakpoints: pl.DataFrame, points: pl.DataFrame | None = None) -> Figure:
     """Figure 8: every front through all its breakpoints (`risk, P, U`), with some points marked (the same columns)."""
-    return Lines(
-        "What privacy costs: whole fronts" + ("" if points is None else " (marks: even steps of U)"),
+    return lines(
+        phrase("frontier.fronts"),
         _named(breakpoints).select("lambda", "P", "U"),
-        Axis("P", "P: weighted persons moved", zero=True),
-        Axis("U", "U: utility"),
+        Axis("P", phrase("frontier.moved"), zero=True),
+        Axis("U", phrase("frontier.utility")),
         _LAMBDA,
+        says="" if points is None else phrase("frontier.marks"),
         marks=None if points is None else _named(points).select("lambda", "P", "U"),
         nested=True,
     )
 
 
-def risk_picture(points: pl.DataFrame) -> Lines:
+def risk_picture(points: pl.DataFrame) -> Figure:
     """Figure 9: risk against utility, a panel per measure and data (VER, ER, R); columns `risk, data, tau, phi, U`."""
     data = _by_measure(points.with_columns(data=pl.col("data") + ", "), "U")
-    return Lines(
-        "What utility buys: risk against utility, for the data and aggregates of them",
+    return lines(
+        phrase("frontier.buys"),
         data,
-        Axis("U", "U: utility"),
+        Axis("U", phrase("frontier.utility")),
         Axis("value", zero=True),
         _LAMBDA,
         "panel",
-        columns=points["data"].n_unique(),
         marks=data,
         nested=True,
     )
 
 
-def protection_picture(points: pl.DataFrame) -> Lines:
+def protection_picture(points: pl.DataFrame) -> Figure:
     """Figure 10: does P stand for the risk? Columns `risk, P, tau, phi`."""
     data = _by_measure(points.with_columns(data=pl.lit("")), "P")
-    return Lines(
-        "Does P stand for the risk?",
+    return lines(
+        phrase("frontier.stands"),
         data,
-        Axis("P", "P: weighted persons moved", zero=True),
+        Axis("P", phrase("frontier.moved"), zero=True),
         Axis("value", zero=True),
         _LAMBDA,
         "panel",
-        columns=2,
         marks=data,
         nested=True,
     )
@@ -92,7 +85,7 @@ def _by_measure(points: pl.DataFrame, x: str) -> pl.DataFrame:
     """Long: a row for each point and measure, the measure of risk in the name of the panel; tau of all data first."""
     parts = [
         _named(points).select("lambda", x, (pl.col("data") + title).alias("panel"), pl.col(measure).alias("value"))
-        for measure, title in (("tau", TAU), ("phi", PHI))
+        for measure, title in (("tau", phrase("frontier.tau")), ("phi", phrase("frontier.phi")))
     ]
     return pl.concat(parts)
 
@@ -104,8 +97,8 @@ def _named(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def change_map(
-    changes: pl.DataFrame, joined: pl.DataFrame, coordinates: NDArray[np.float64], *, degrees: bool, columns: int = 4
-) -> Map:
+    changes: pl.DataFrame, joined: pl.DataFrame, coordinates: NDArray[np.float64], *, degrees: bool
+) -> Figure:
     """Figure 11: how many people each place gains or loses, with lines from sources to the largest receiver.
 
     `changes` has `panel, place` (a number) and `change`, `joined` has `panel, source, target` (numbers). `coordinates`
@@ -113,50 +106,36 @@ def change_map(
     """
     if coordinates.ndim != 2 or coordinates.shape[1] != 2 or not np.isfinite(coordinates).all():
         raise InputError("coordinates are two finite numbers, x and y, for each place")
-    x, y = coordinates.T
-    if degrees:
-        x = x * np.cos(np.radians(y.mean()))  # a degree of longitude is shorter than one of latitude
-    at = changes["place"].to_numpy()
-    points = changes.select("panel", kind=_kind(), size=pl.col("change").abs())
-    points = points.with_columns(pl.Series("x", x[at]), pl.Series("y", y[at]))
-    ends = {"x": x, "y": y, "x2": x, "y2": y}
-    of = {"x": "source", "y": "source", "x2": "target", "y2": "target"}
-    lines = joined.select("panel").with_columns(
-        pl.Series(name, ends[name][joined[column].to_numpy()]) for name, column in of.items()
+    rows = tuple(
+        (str(row["place"]), row["panel"], Measure(row["change"], 0, "number")) for row in changes.iter_rows(named=True)
     )
-    return Map(
-        "Expected change of each place's people; lines: to the place that receives most",
-        points,
-        lines,
-        Axis("kind"),
-        KINDS,
-        Axis("size", "persons"),
-        "panel",
-        columns,
-    )
+    title = phrase("frontier.map")
+    columns = (Column(phrase("frontier.place")), Column(""), Column(phrase("frontier.change")))
+    shapes = {str(at): Shape((float(x), float(y))) for at, (x, y) in enumerate(coordinates)}
+    links: dict[str, list[tuple[str, str]]] = {}
+    for panel, source, target in joined.select("panel", "source", "target").iter_rows():
+        links.setdefault(panel, []).append((str(source), str(target)))
+    table, says = Table("changed", title, columns, rows, "", keys=2), phrase("frontier.map_says")
+    joins = {panel: tuple(some) for panel, some in links.items()}
+    return Figure.of(Map("changes", title, says, table, 2, shapes, columns[2].title, 1, joins, degrees))
 
 
-def change_picture(changes: pl.DataFrame) -> Bars:
+def change_picture(changes: pl.DataFrame, where: str = "") -> Figure:
     """Figure 11 without coordinates: the places in the order of their change (column `change`), a bar for each.
 
-    Where there are very many, one in so many is drawn.
+    Where there are very many, one in so many is drawn. `where` says which point of the front it is of.
     """
     every = max(1, -(-changes.height // _MOST_BARS))
-    drawn = changes.sort("change", descending=True).gather_every(every)
-    title = "Expected change of each place's people, in order"
+    drawn = changes.sort("change", descending=True).gather_every(every)["change"].to_list()
+    title = phrase("frontier.in_order")
     if every > 1:
-        title += f" (one in {every} of {changes.height:,} places)"
-    return Bars(
-        title,
-        drawn.select(pl.int_range(1, pl.len() + 1).alias("rank"), "change", kind=_kind()),
-        Axis("rank", "places, from the largest gain to the largest loss"),
-        Axis("change", "expected change, persons"),
-        Axis("kind"),
-        side_by_side=False,
-        colours=tuple(KINDS[kind][0] for kind in drawn.select(_kind()).to_series().unique(maintain_order=True)),
+        title = phrase("frontier.in_order_some", every=every, places=changes.height)
+    names = [phrase("frontier.more"), phrase("frontier.fewer")]
+    rows = tuple(
+        (str(rank), number(change if change >= 0 else None), number(change if change < 0 else None))
+        for rank, change in enumerate(drawn, start=1)
     )
-
-
-def _kind() -> pl.Expr:
-    change = pl.col("change")
-    return pl.when(change > 0).then(pl.lit(MORE)).when(change < 0).then(pl.lit(FEWER)).otherwise(pl.lit(SAME))
+    table = Table("changed", title, (Column(phrase("frontier.places")), *map(Column, names)), rows, "changes.parquet")
+    series = tuple(Series(1 + at, name, "bar") for at, name in enumerate(names))
+    axis = phrase("frontier.change")
+    return Figure.of(Chart("changes", f"{title}{where}", "", table, series, axis, up=True, most=_MOST_BARS, bare=True))

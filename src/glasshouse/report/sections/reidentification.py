@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
-from glasshouse.assess.paper_tables import Column, PaperTable
+from glasshouse.assess.paper_tables import Column as PaperColumn
+from glasshouse.assess.paper_tables import PaperTable
 from glasshouse.assess.variability import ALL, BANDS
-from glasshouse.report.charts import Axis, Bands
+from glasshouse.report.description import Cell, Chart, Column, Series, Share, Table
+from glasshouse.report.figure import Figure
+from glasshouse.report.words import phrase
 
 PANELS = {"all": "everyone on the list", "nonmodal": "nonmodal persons", "nonmodal-unique": "nonmodal and unique"}
 LEAST = 10  # putative re-identifications behind a point
 
 
-def picture(rates: pl.DataFrame, learnt: str, place: str) -> Bands:
+def picture(rates: pl.DataFrame, learnt: str, place: str) -> Figure:
     """Precision with its interval, by block size, a line for every file and guesser, a panel for every group.
 
-    `learnt` says what the attacker would learn, `place` what is small or large.
-
-    Of the last attacker of the run: by custom the best informed.
+    `learnt` says what the attacker would learn, `place` what is small or large. Of the last attacker of the run: by
+    custom the best informed.
     """
     attacker = rates["attacker"][-1] if rates.height else ""
     some = rates.filter(
         pl.col("attacker") == attacker, pl.col("group").is_in(list(PANELS)), pl.col("band") != ALL,
         pl.col("putative") >= LEAST,
     )  # fmt: skip
-    order = {name: number for number, name in enumerate(PANELS)}
-    data = some.sort(pl.col("group").replace_strict(order, default=None), maintain_order=True).select(
-        "data", "band", "precision", "low", "high", pl.col("group").replace_strict(PANELS, default="").alias("panel")
-    )
-    return Bands(
-        f"How often an attacker is right about {learnt} ({attacker})" if attacker else "Nobody was linked",
-        data,
-        Axis("band", f"persons in the {place}"),
-        tuple(BANDS),
-        Axis("precision", "precision: confirmed of putative"),
-        Axis("data"),
-        "panel",
-    )
+    data = some["data"].unique(maintain_order=True).to_list()
+    known = {(row["group"], row["band"], row["data"]): row for row in some.iter_rows(named=True)}
+    rows = [
+        (PANELS[group], band, *(_precision(known.get((group, band, name))) for name in data))
+        for group in PANELS
+        for band in BANDS
+        if any((group, band, name) in known for name in data)
+    ]
+    title = phrase("reidentification.title", learnt=learnt, attacker=attacker)
+    if not attacker:
+        title = phrase("reidentification.nobody")
+    table = Table(
+        "precision-by-size", title,
+        (Column(phrase("reidentification.group")), Column(phrase("reidentification.persons", place=place)),
+         *(Column(name, "precision") for name in data)), tuple(rows), "rates.parquet", keys=2,
+    )  # fmt: skip
+    series = tuple(Series(2 + at, name) for at, name in enumerate(data))
+    says = phrase("reidentification.says", least=LEAST, place=place)
+    return Figure.of(Chart("precision", title, says, table, series, phrase("reidentification.axis"), up=True, panel=0))
+
+
+def _precision(row: dict[str, Any] | None) -> Cell:
+    return None if row is None else Share(row["confirmed"], row["putative"], row["low"], row["high"])
 
 
 def left_out_table(found: pl.DataFrame) -> PaperTable:
@@ -47,14 +61,14 @@ def left_out_table(found: pl.DataFrame) -> PaperTable:
         "right_in": ("With the person", "Right"), "inferred_out": ("Without", "Inferred"),
         "right_out": ("Without", "Right"),
     }  # fmt: skip
-    columns = [Column(name, "key", ("", "", heading)) for name, heading in keys.items()]
-    columns += [Column(name, "count", ("", *headings)) for name, headings in counts.items()]
+    columns = [PaperColumn(name, "key", ("", "", heading)) for name, heading in keys.items()]
+    columns += [PaperColumn(name, "count", ("", *headings)) for name, headings in counts.items()]
     columns += [
-        Column("share_in", "share", ("", "Right of all left out", "With"), ratio=("right_in", "persons", 1)),
-        Column("share_out", "share", ("", "Right of all left out", "Without"), ratio=("right_out", "persons", 1)),
-        Column("difference", "share", ("", "Because they answered", "Difference")),
-        Column("difference_low", "low", ("", "Because they answered", "95% from")),
-        Column("difference_high", "high", ("", "Because they answered", "to")),
+        PaperColumn("share_in", "share", ("", "Right of all left out", "With"), ratio=("right_in", "persons", 1)),
+        PaperColumn("share_out", "share", ("", "Right of all left out", "Without"), ratio=("right_out", "persons", 1)),
+        PaperColumn("difference", "share", ("", "Because they answered", "Difference")),
+        PaperColumn("difference_low", "low", ("", "Because they answered", "95% from")),
+        PaperColumn("difference_high", "high", ("", "Because they answered", "to")),
     ]
     renamed = found.rename({"low": "difference_low", "high": "difference_high"})
     return PaperTable(

@@ -13,7 +13,19 @@ from numpy.typing import NDArray
 
 from glasshouse.assess.rates import wilson
 from glasshouse.assess.variability import ZERO, inhabited
-from glasshouse.report.charts import Axis, Curve, Density
+from glasshouse.report.description import (
+    Column,
+    Count,
+    Curves,
+    Field,
+    Measure,
+    Scale,
+    Series,
+    Table,
+)
+from glasshouse.report.figure import Figure
+from glasshouse.report.framed import number
+from glasshouse.report.words import phrase
 
 Integers = NDArray[np.int64]
 
@@ -22,7 +34,7 @@ _LEAST = 10  # blocks behind a point of a line
 _STEPS = ("1 to 9", "10 to 99", "100 to 999", "1,000 to 9,999", "10,000 to 99,999", "100,000 to 999,999", "1,000,000+")
 
 
-def picture(places: pl.DataFrame, published: pl.DataFrame | None = None) -> Density:
+def picture(places: pl.DataFrame, published: pl.DataFrame | None = None) -> Figure:
     """Solvar against block size, and below it the share of blocks that are proved to have one solution.
 
     `published` shares to compare with have the columns `blocks, population, zero_share` and are marked at the mean size
@@ -32,36 +44,59 @@ def picture(places: pl.DataFrame, published: pl.DataFrame | None = None) -> Dens
     edges = _edges(int(blocks["population"].max()))  # type: ignore[arg-type]  # there is at least one block
     size = np.searchsorted(edges, blocks["population"].to_numpy(), side="right") - 1
     blocks = blocks.with_columns(pl.Series("size", size))
-    tiles, strip = _tiles(blocks, edges)
+    tiles = _tiles(blocks, edges)
     curves = _curves(blocks, edges)
-    marks = None
-    if published is not None:
-        marks = published.select((pl.col("population") / pl.col("blocks")).alias("persons"), share="zero_share")
-        marks = marks.filter(pl.col("persons") < edges[-1])  # there is nothing to compare with the others
-        marks = None if marks.is_empty() else marks
-    x = Axis("persons", "persons in the block", log=True)
-    shares = "Share of blocks proved to have one solution (solvar 0), with its 95% interval"
-    return Density(
-        "How far other records could be, by the size of the block",
-        tiles,
-        Axis("step", "blocks"),
+    field = Field(
+        Table(
+            "solvar-tiles", phrase("variability.tiles"),
+            tuple(Column(name) for name in ("left", "right", "bottom", "top", "blocks")),
+            tuple((*map(number, row[:4]), row[5]) for row in tiles.iter_rows()), "", keys=0,
+        ),
         _STEPS[: int(tiles["order"].max()) + 1],  # type: ignore[arg-type]  # there is at least one tile
-        (0.5, float(edges[-1]) - 0.5),
-        strip,
-        Curve(
-            "Blocks (tiles) and the mean over their persons (line; the band reaches up to what is proved)",
-            curves.select("persons", pl.col("mean").alias("solvar"), pl.col("mean").alias("low"), high="mean_upper"),
-            x,
-            Axis("solvar", "solvar: share of records that could differ"),
+        phrase("variability.blocks"),
+    )  # fmt: skip
+    persons, blocks_ = Scale(phrase("variability.persons"), "log"), phrase("variability.blocks")
+    mean = Table(
+        "solvar-mean", phrase("variability.mean"),
+        (Column(persons.title), Column(blocks_), Column("solvar", "solvar")),
+        tuple(
+            (number(row["persons"]), Count(row["blocks"]),
+             Measure(row["mean"], row["population"], "share", row["mean"], row["mean_upper"]))
+            for row in curves.iter_rows(named=True)
+        ), "", keys=0,
+    )  # fmt: skip
+    shares = [
+        (number(row["persons"]), Count(row["blocks"]),
+         Measure(row["share"], row["blocks"], "share", row["share_low"], row["share_high"]), None)
+        for row in curves.iter_rows(named=True)
+    ]  # fmt: skip
+    marks = _marks(published, float(edges[-1]))
+    share = Table(
+        "solvar-share", phrase("variability.share"),
+        (Column(persons.title), Column(blocks_), Column("one solution", "one_solution"),
+         Column("published", "one_solution", published=True)),
+        (*shares, *((number(at), None, None, Measure(value, 0)) for at, value in marks)), "", keys=0,
+    )  # fmt: skip
+    rings = (Series(3, phrase("variability.published"), "ring"),) if marks else ()
+    return Figure(
+        phrase("variability.title"),
+        (
+            Curves("solvar", mean.title, phrase("variability.mean_says"), mean, 0,
+                   (Series(2, phrase("variability.mean_line"), "line"),), persons,
+                   Scale(phrase("variability.solvar"), zero=True), field=field),
+            Curves("one-solution", share.title, phrase("variability.share_says"), share, 0,
+                   (Series(2, phrase("variability.share_line"), "line"), *rings), persons,
+                   Scale(phrase("variability.of_blocks"), zero=True)),
         ),
-        Curve(
-            shares if marks is None else f"{shares}; circles: published",
-            curves.select("persons", "share", low="share_low", high="share_high"),
-            x,
-            Axis("share", "share of blocks", zero=True),
-            marks,
-        ),
-    )
+    )  # fmt: skip
+
+
+def _marks(published: pl.DataFrame | None, end: float) -> list[tuple[float, float]]:
+    """Published shares at the mean size of their blocks, where there are sizes of ours to compare with."""
+    if published is None:
+        return []
+    at = published.select((pl.col("population") / pl.col("blocks")).alias("persons"), share="zero_share")
+    return [(persons, share) for persons, share in at.iter_rows() if persons < end]
 
 
 def _edges(largest: int) -> Integers:
@@ -70,8 +105,8 @@ def _edges(largest: int) -> Integers:
     return np.unique(np.round(10 ** (np.arange(steps + 1) / _PER_DECADE)).astype(np.int64))
 
 
-def _tiles(blocks: pl.DataFrame, edges: Integers) -> tuple[pl.DataFrame, tuple[float, float]]:
-    """Where there are blocks, and how many in steps of ten; and the strip of the proved zeros."""
+def _tiles(blocks: pl.DataFrame, edges: Integers) -> pl.DataFrame:
+    """Where there are blocks, and how many in steps of ten; proved zeros lie in a strip below 0."""
     largest = float(blocks["solvar"].max())  # type: ignore[arg-type]  # there is at least one block
     height = next(step for step in (0.0025, 0.005, 0.01, 0.025) if largest <= 40 * step)
     strip = (-2.5 * height, -0.5 * height)
@@ -87,7 +122,7 @@ def _tiles(blocks: pl.DataFrame, edges: Integers) -> tuple[pl.DataFrame, tuple[f
         pl.when(known).then(strip[1]).otherwise(pl.col("row") * height).alias("top"),
         pl.col("len").log10().floor().cast(pl.Int64).clip(0, len(_STEPS) - 1).alias("order"),
     )
-    return tiles.with_columns(pl.Series("step", _STEPS).gather(tiles["order"])), strip
+    return tiles.with_columns(pl.Series("step", _STEPS).gather(tiles["order"]))
 
 
 def _curves(blocks: pl.DataFrame, edges: Integers) -> pl.DataFrame:
@@ -108,6 +143,8 @@ def _curves(blocks: pl.DataFrame, edges: Integers) -> pl.DataFrame:
     centre = np.add.reduceat(counts * np.log(middle) / 2, first) / sums["blocks"].to_numpy()
     return sums.select(
         pl.Series("persons", np.exp(centre)),  # where the bins of the blocks lie, not their own sizes
+        "blocks",
+        "population",
         (pl.col("distance") / (2 * pl.col("population"))).alias("mean"),
         (pl.col("distance_upper") / (2 * pl.col("population"))).alias("mean_upper"),
         (pl.col("zero") / pl.col("blocks")).alias("share"),
