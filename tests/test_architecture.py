@@ -34,7 +34,7 @@ ONE_IMPORTER = {
     "opendp": None,
     "dask": "engine/dask.py",
     "distributed": "engine/dask.py",
-    "xlsxwriter": "report/render/workbook.py",
+    "xlsxwriter": "report/render/sheets.py",
     "jinja2": "report/render/templates.py",
     "vl_convert": "report/render/vega.py",
 }

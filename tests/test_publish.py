@@ -49,7 +49,7 @@ def table(rows: list[list[Cell]], keys: int = 1, name: str = "numbers", records:
 
 
 def report(*sections: Section, verdicts: tuple[Verdict, ...] = ()) -> Report:
-    meaning = Definition("share", "Share", "A part of a whole.", "higher is worse")
+    meaning = Definition("share", "Share", "A part of a whole.", "higher")
     return Report("A report", "About.", "internal", verdicts, (), sections, (meaning,), (("seed", "1"),))
 
 

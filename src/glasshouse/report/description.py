@@ -82,7 +82,7 @@ class Definition:
     term: str  # as columns refer to it
     title: str
     meaning: str
-    worse: str  # "higher is worse", "lower is worse", or "" where neither is
+    worse: Literal["higher", "lower", ""]  # which way is worse, if one is
     page: str = ""  # of docs/
 
 
@@ -349,6 +349,7 @@ class Report:
     certificate: tuple[tuple[str, str], ...]
     thresholds: int = 0  # how many were set, passed or not
     verdict: Sentence = ""  # all of it in one sentence
+    listed: bool = True  # its numbers are in numbers.csv, and the page's script tells of each
 
     def tables(self) -> Iterator[Table]:
         """Every table once, in the order of the page: those under pictures too."""

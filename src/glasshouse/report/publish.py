@@ -63,6 +63,7 @@ from glasshouse.report.description import (
     Words,
 )
 
+THRESHOLD = 10  # persons, where nothing else is asked for
 LEAST = 3  # the lowest threshold: a hidden count has at least two values
 COARSE = 20  # thresholds that a share must be of: below, rounding would say more than the number
 TOO_FEW = "The figures of this part are about too few persons to be shown."

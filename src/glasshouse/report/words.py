@@ -15,7 +15,7 @@ from pathlib import Path
 from string import Formatter
 
 from glasshouse.errors import GlasshouseBug, unknown
-from glasshouse.report.description import Cell, Count, Hidden, Measure, Said, Sentence, Share, literal, text
+from glasshouse.report.description import Cell, Count, Definition, Hidden, Measure, Said, Sentence, Share, literal, text
 
 _CELLS = (Count, Share, Measure, Hidden)
 _LANGUAGE: ContextVar[str | Path] = ContextVar("language", default="en")
@@ -119,3 +119,8 @@ def plain(key: str, otherwise: str) -> str:
         return phrase(key)
     except GlasshouseBug:
         return otherwise
+
+
+def worse_of(meaning: Definition) -> str:
+    """Which way is worse, in words."""
+    return phrase(f"worse.{meaning.worse}") if meaning.worse else ""

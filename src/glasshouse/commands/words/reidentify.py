@@ -29,8 +29,8 @@ from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.study import Tally, put_together
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.model.geography import plural
+from glasshouse.report.beside import write_tables
 from glasshouse.report.sections.reidentification import left_out_table, picture
-from glasshouse.report.tables import write_tables
 
 SUMMARY, PICTURE = "summary.json", "precision-by-size.svg"
 SHOWN = ("all", "nonmodal", "nonmodal-unique", f"{ZERO_SOLVAR}nonmodal-unique")
@@ -100,7 +100,7 @@ def _tables(
     truth: Path,
     vary: Path | None,
 ) -> list[str]:
-    """The paper's tables with our figures: exact for the office, rounded for everyone."""
+    """The paper's tables with our figures: exact for the office, and what everybody may see."""
     overlap = {attacker: _overlap(found["rates"], attacker) for attacker in job.attackers}
     places = None if vary is None else _places(vary, _parts(ledger, "uniques"), job)
     tables = paper_tables(found["rates"], found["agreement"], overlap, places)
@@ -111,11 +111,7 @@ def _tables(
         *_part(job, tally),
         "Published figures are of the 2010 Census of the United States (paper 000).",
     ]
-    rounded = [*about, "Our counts are rounded to four digits, which hides nothing in counts below 10,000."]
-    return [
-        *write_tables(tables, folder, public=False, about=about),
-        *write_tables(tables, folder, public=True, about=rounded),
-    ]
+    return write_tables(tables, folder, about)
 
 
 def _part(job: Reidentification, tally: Tally) -> list[str]:

@@ -7,7 +7,7 @@ gives the same bytes.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from json import dumps
@@ -35,10 +35,12 @@ from glasshouse.report.description import (
 )
 from glasshouse.report.numbering import numbered
 from glasshouse.report.render.drawing import legend, pictures
+from glasshouse.report.render.heads import Heading, begins, depth_of, headings, panel_of
 from glasshouse.report.render.rows import style_of
 from glasshouse.report.render.svg import Key
 from glasshouse.report.render.templates import asset, render
 from glasshouse.report.theme import style
+from glasshouse.report.words import phrase
 
 
 def page(report: Report) -> str:
@@ -52,7 +54,9 @@ def page(report: Report) -> str:
         verdicts=[(one, _shown(one.number, k + 2)) for k, one in enumerate(report.verdicts)],
         sections=_sections(report),
         heads=_heads,
-        cells=lambda table: _cells(table, lines[table.name]),
+        rows=lambda table: _rows(table, lines[table.name], report.listed),
+        terms={one.term for one in report.definitions},
+        say=phrase,
         text=text,
         words=words,
         css=f"{style()}\n{asset('page.css')}",
@@ -88,7 +92,7 @@ def _sections(report: Report) -> Iterator[tuple[object, list[_View]]]:
         yield section, views
 
 
-def _drawn(block: Block, worse: dict[str, str]) -> dict[str, Any]:
+def _drawn(block: Block, worse: Mapping[str, str]) -> dict[str, Any]:
     match block:
         case Chart() | Curves() | Tiles():
             keys = legend(block)
@@ -107,14 +111,14 @@ def _drawn(block: Block, worse: dict[str, str]) -> dict[str, Any]:
 # What the script reads
 
 
-def _settings(block: Explorer, worse: dict[str, str]) -> dict[str, Any]:
+def _settings(block: Explorer, worse: Mapping[str, str]) -> dict[str, Any]:
     table = block.table
     columns = []
     for number, column in enumerate(table.columns):
         axis = number in block.risks or number in block.costs
-        direction = "higher is worse" if axis else worse.get(column.term, "")
+        direction = "higher" if axis else worse.get(column.term, "")
         style = style_of([row[number] for row in table.rows])
-        columns.append({"title": column.title, "worse": direction.partition(" ")[0], "style": style or "count"})
+        columns.append({"title": column.title, "worse": direction, "style": style or "count"})
     rows = [
         {"name": words(row[0]), "kind": words(row[1]), "cells": [_point(cell) for cell in row]} for row in table.rows
     ]
@@ -147,13 +151,6 @@ class _Cell:
     look: str = ""
 
 
-@dataclass(frozen=True)
-class _Head:
-    title: str
-    term: str
-    look: str
-
-
 def _lines(report: Report) -> dict[str, list[int]]:
     """The lines of each table's numbers in `numbers.csv`, row by row."""
     found: dict[str, list[int]] = {table.name: [] for table in report.tables()}
@@ -162,14 +159,20 @@ def _lines(report: Report) -> dict[str, list[int]]:
     return found
 
 
-def _shown(cell: Cell, line: int, **more: Any) -> _Cell:
-    number = isinstance(cell, (Count, Share, Measure))
-    return _Cell(words(cell), interval(cell), line if number else None, isinstance(cell, Hidden), **more)
+def _shown(cell: Cell, line: int, look: str = "") -> _Cell:
+    number = isinstance(cell, (Count, Share, Measure)) and line > 0
+    return _Cell(words(cell), interval(cell), line if number else None, isinstance(cell, Hidden), look=look)
 
 
-def _heads(table: Table) -> Iterator[_Head]:
-    for number, column in enumerate(table.columns):
-        yield _Head(column.title, column.term, _look(table, number))
+def _heads(table: Table) -> list[list[tuple[Heading, str]]]:
+    """The head, line by line, with the look of each cell."""
+    first = 1 if table.panels else 0
+    head = headings(table.columns[first:])
+    lines: list[list[tuple[Heading, str]]] = [[] for _ in range(depth_of(head))]
+    for cell in head:
+        look = _look(table, first + cell.column) if cell.of is not None else "over"
+        lines[cell.row].append((cell, look + (" key" if first + cell.column < table.keys else "")))
+    return lines
 
 
 def _look(table: Table, number: int) -> str:
@@ -179,11 +182,19 @@ def _look(table: Table, number: int) -> str:
     return ("w" if wordy else "n") + (" published" if table.columns[number].published else "")
 
 
-def _cells(table: Table, lines: list[int]) -> Iterator[list[_Cell]]:
+@dataclass(frozen=True)
+class _Row:
+    panel: str  # a line over it
+    first: bool  # of those that stand together
+    cells: list[_Cell]
+
+
+def _rows(table: Table, lines: list[int], listed: bool) -> Iterator[_Row]:
     looks = [_look(table, number) for number in range(len(table.columns))]
-    wide = len(table.columns) - table.keys
+    wide, first = len(table.columns) - table.keys, 1 if table.panels else 0
     for at, row in enumerate(table.rows[: table.shown]):
-        keys = [_Cell(words(cell), "", None, isinstance(cell, Hidden), key=True) for cell in row[: table.keys]]
+        keys = [_Cell(words(cell), "", None, isinstance(cell, Hidden), key=True) for cell in row[first : table.keys]]
         numbers = lines[at * wide : (at + 1) * wide]
         rest = zip(row[table.keys :], numbers, looks[table.keys :], strict=True)
-        yield keys + [_shown(cell, line, look=look) for cell, line, look in rest]
+        cells = keys + [_shown(cell, line if listed else 0, look) for cell, line, look in rest]
+        yield _Row(panel_of(table, at), begins(table, at), cells)

@@ -1,18 +1,20 @@
-"""How is a report opened in a spreadsheet? `tables.xlsx`, a sheet for each table; and every number a line of CSV.
+"""How is a report opened in a spreadsheet? `tables.xlsx`, a sheet for each table.
 
 Numbers are numbers, with the format they are printed in. The same report gives the same bytes.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterator, Mapping
-from io import StringIO
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
 from math import ceil, isfinite
 from typing import Any
 
-from glasshouse.errors import GlasshouseBug
+import xlsxwriter
+
 from glasshouse.report.description import (
     Cell,
     Column,
@@ -28,93 +30,36 @@ from glasshouse.report.description import (
     text,
     words,
 )
-from glasshouse.report.numbering import numbered
-from glasshouse.report.render.workbook import workbook
+from glasshouse.report.render.heads import Heading, begins, depth_of, headings, panel_of
+from glasshouse.report.render.numbers import defined
+from glasshouse.report.words import phrase, several, worse_of
 
-HEAD = ("line", "table", "row", "column", "value", "low", "high", "part", "whole", "term", "worse", "source")
+Look = dict[str, Any]  # a format of the workbook, as xlsxwriter takes it
+_CREATED = datetime(2010, 4, 1)  # any fixed day, so that the bytes stay the same
+
 _FORMATS = {"count": "#,##0", "share": "0.0%", "points": "+0.0%;-0.0%;0.0%"}
 _GREY, _LINE, _FILL = "#636363", "#B0B0B0", "#EEF1F4"
 _WIDEST, _LONGEST = 44, 31  # characters of a column, of a sheet's name
 _TAKEN = ("read me", "definitions", "history")  # the last is Excel's own
-_VERSIONS = {
-    "internal": "Internal version: numbers are exact. It can hold confidential figures.",
-    "public": "Public version: numbers about few persons are hidden, the others rounded.",
-}
-
-
-# numbers.csv
-
-
-def numbers(report: Report) -> str:
-    """Every number of the report as CSV, the line it stands on first."""
-    stream = StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(HEAD)
-    meanings = _definitions(report)
-    for count, one in enumerate(numbered(report), start=2):
-        texts = [one.table, one.row, one.column, one.term, _worse(meanings, one.term), one.source]
-        table, row, column, term, worse, source = map(_inert, texts)
-        writer.writerow([one.line, table, row, column, *_fields(one.cell), term, worse, source])
-        if one.line != count:
-            raise GlasshouseBug(f"a number says line {one.line} and stands on line {count}; please report this")
-    return stream.getvalue()
-
-
-def _fields(cell: Cell) -> tuple[str, str, str, str, str]:
-    """Value, low, high, part and whole of a cell."""
-    match cell:
-        case None:
-            return "", "", "", "", ""
-        case str() | Hidden():
-            return _inert(words(cell)), "", "", "", ""
-        case Count():
-            return str(cell.value), "", "", "", ""
-        case Share():
-            return _plain(cell.value), _plain(cell.low), _plain(cell.high), str(cell.part), str(cell.whole)
-        case Measure():
-            return _plain(cell.value), _plain(cell.low), _plain(cell.high), "", ""
-
-
-def _plain(value: float | None) -> str:
-    return "" if value is None else repr(float(value))
-
-
-def _inert(value: str) -> str:
-    """A text that no spreadsheet runs as a formula, on one line."""
-    if "\n" in value or "\r" in value:
-        raise GlasshouseBug("a text of the report has more than one line; please report this")
-    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t")) else value
-
-
-def _definitions(report: Report) -> dict[str, Definition]:
-    return {one.term: one for one in report.definitions}
-
-
-def _worse(meanings: Mapping[str, Definition], term: str) -> str:
-    return _defined(meanings, term).worse if term else ""
-
-
-def _defined(meanings: Mapping[str, Definition], term: str) -> Definition:
-    if term not in meanings:
-        raise GlasshouseBug(f"the report uses the term '{term}' and does not define it; please report this")
-    return meanings[term]
-
-
-# tables.xlsx
 
 
 def sheets(report: Report) -> bytes:
     """The workbook of a report: what it is, its tables, and its definitions."""
 
-    def fill(book: Any) -> None:
-        looks = _Looks(book)
-        _front(book, looks, report)
-        names = sheet_names(table.name for table in report.tables())
-        for name, table in zip(names, report.tables(), strict=True):
-            _sheet(book.add_worksheet(name), looks, table, _definitions(report))
+    stream = BytesIO()
+    # text is text: never a formula, never a link
+    options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    book = xlsxwriter.Workbook(stream, options)
+    book.set_properties({"title": report.title, "created": _CREATED})
+    looks, meanings = _Looks(book), {one.term: one for one in report.definitions}
+    _front(book, looks, report)
+    names = sheet_names(table.name for table in report.tables())
+    for name, table in zip(names, report.tables(), strict=True):
+        _sheet(book.add_worksheet(name), looks, table, meanings)
+    if meanings:
         _meanings(book, looks, report)
-
-    return workbook(report.title, fill)
+    book.close()
+    return stream.getvalue()
 
 
 def sheet_names(names: Iterator[str]) -> list[str]:
@@ -142,7 +87,7 @@ class _Looks:
 
     def __init__(self, book: Any) -> None:
         self.book = book
-        self.made: dict[tuple[tuple[str, Any], ...], Any] = {}
+        self.made: dict[tuple[tuple[str, object], ...], Any] = {}
 
     def __call__(self, **look: Any) -> Any:
         key = tuple(sorted(look.items()))
@@ -150,8 +95,9 @@ class _Looks:
             self.made[key] = self.book.add_format(look)
         return self.made[key]
 
-    def of(self, cell: Cell, published: bool) -> Any:
-        look: dict[str, Any] = {"italic": True, "font_color": _GREY} if published else {}
+    def of(self, cell: Cell, published: bool = False, top: bool = False) -> Any:
+        look: Look = {"italic": True, "font_color": _GREY} if published else {}
+        look |= {"top": 1, "top_color": _LINE} if top else {}
         match cell:
             case Count():
                 look["num_format"] = _FORMATS["count"]
@@ -179,9 +125,8 @@ class _Looks:
         return self(text_wrap=True, valign="top")
 
 
-def _put(sheet: Any, row: int, column: int, cell: Cell, looks: _Looks, published: bool = False) -> None:
+def _put(sheet: Any, row: int, column: int, cell: Cell, look: Any) -> None:
     """A cell of the report as a cell of the sheet; points are percentages with a sign."""
-    look = looks.of(cell, published)
     match cell:
         case None:
             sheet.write_blank(row, column, None, look)
@@ -200,55 +145,85 @@ def _number(sheet: Any, row: int, column: int, value: float | None, look: Any) -
         sheet.write_string(row, column, str(value), look)  # a workbook has no infinity
 
 
-def _put_ends(sheet: Any, row: int, column: int, cell: Cell, looks: _Looks, published: bool) -> None:
-    if isinstance(cell, (Share, Measure)):
-        for at, end in enumerate((cell.low, cell.high)):
-            _number(sheet, row, column + at, end, looks.of(cell, published))
-
-
 def _has_ends(cell: Cell) -> bool:
     return isinstance(cell, (Share, Measure)) and (cell.low is not None or cell.high is not None)
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A column of the sheet: one of the table, or the ends of its intervals."""
+
+    column: Column
+    cells: Sequence[Cell]
+    width: int
+    end: int | None = None  # 0: the lower ends, 1: the upper ones
+
+    def put(self, sheet: Any, line: int, at: int, row: int, looks: _Looks, top: bool) -> None:
+        cell = self.cells[row]
+        look = looks.of(cell, self.column.published, top)
+        if self.end is None:
+            _put(sheet, line, at, cell, look)
+        elif isinstance(cell, (Share, Measure)):
+            _number(sheet, line, at, (cell.low, cell.high)[self.end], look)
+
+
+def _fields(table: Table) -> list[_Field]:
+    found = []
+    for number, column in list(enumerate(table.columns))[1 if table.panels else 0 :]:
+        cells = [row[number] for row in table.rows]
+        found.append(_Field(column, cells, _width(column, cells, key=number < table.keys)))
+        if any(map(_has_ends, cells)):
+            for end, name in enumerate(("low", "high")):
+                head = Column(phrase(f"sheets.{name}"), published=column.published, above=column.above)
+                found.append(_Field(head, cells, 10, end))
+    return found
 
 
 def _sheet(sheet: Any, looks: _Looks, table: Table, meanings: Mapping[str, Definition]) -> None:
     """A table: its title, the head and what its columns mean, a line for each row, then notes and source."""
     sheet.write_string(0, 0, table.title, looks.title)
-    first = 4 if any(column.term for column in table.columns) else 3
-    at, widths = 0, []
-    for number, column in enumerate(table.columns):
-        cells = [row[number] for row in table.rows]
-        _head(sheet, looks, at, column, column.title, meanings)
-        for row, cell in enumerate(cells, start=first):
-            _put(sheet, row, at, cell, looks, column.published)
-        widths.append(_width(column, cells, key=number < table.keys))
-        at += 1
-        if any(map(_has_ends, cells)):
-            for name in ("low", "high"):
-                _head(sheet, looks, len(widths), Column(name, published=column.published), name, {})
-                widths.append(10)
-            for row, cell in enumerate(cells, start=first):
-                _put_ends(sheet, row, at, cell, looks, column.published)
-            at += 2
-    for number, width in enumerate(widths):
-        sheet.set_column(number, number, width)
-    sheet.set_row(2, 30)
-    line = first + len(table.rows)
-    for sentence in (*table.notes, f"Source: {table.source}"):
+    fields = _fields(table)
+    head = headings([one.column for one in fields])
+    depth = depth_of(head)
+    for cell in head:
+        _head(sheet, looks, cell)
+    terms = any(one.column.term for one in fields)
+    for at, one in enumerate(fields):
+        sheet.set_column(at, at, one.width)
+        if one.column.term:
+            meaning = defined(meanings, one.column.term)
+            below = f"{meaning.title} ({worse_of(meaning)})" if meaning.worse else meaning.title
+            sheet.write_string(2 + depth, at, below, looks(font_size=9, text_wrap=True, valign="top", font_color=_GREY))
+    sheet.set_row(1 + depth, 30)
+    first = line = 2 + depth + terms
+    for row in range(len(table.rows)):
+        if panel := panel_of(table, row):
+            band = looks(bold=True, bg_color=_FILL, top=1)
+            sheet.merge_range(line, 0, line, len(fields) - 1, "", band)
+            sheet.write_string(line, 0, panel, band)
+            line += 1
+        for at, one in enumerate(fields):
+            one.put(sheet, line, at, row, looks, begins(table, row))
         line += 1
-        _paragraph(sheet, looks, line, sentence, widths)
-    sheet.freeze_panes(first, table.keys)
+    source = [phrase("page.source", source=table.source)] if table.source else []
+    for sentence in (*table.notes, *source):
+        line += 1
+        _paragraph(sheet, looks, line, sentence, [one.width for one in fields])
+    sheet.freeze_panes(first, table.keys - (1 if table.panels else 0))
     sheet.repeat_rows(2, first - 1)
     _printed(sheet)
 
 
-def _head(sheet: Any, looks: _Looks, at: int, column: Column, title: str, meanings: Mapping[str, Definition]) -> None:
-    look = {"italic": True, "font_color": _GREY} if column.published else {}
-    heading = {"bold": True, "text_wrap": True, "valign": "bottom", "border": 1, "border_color": _LINE}
-    sheet.write_string(2, at, title, looks(bg_color=_FILL, **heading, **look))
-    if column.term:
-        meaning = _defined(meanings, column.term)
-        below = meaning.title + (f" ({meaning.worse})" if meaning.worse else "")
-        sheet.write_string(3, at, below, looks(font_size=9, text_wrap=True, valign="top", font_color=_GREY))
+def _head(sheet: Any, looks: _Looks, cell: Heading) -> None:
+    look = {"bold": True, "text_wrap": True, "valign": "bottom", "border": 1, "border_color": _LINE, "bg_color": _FILL}
+    if cell.of is None:
+        look |= {"align": "center"}
+    elif cell.of.published:
+        look |= {"italic": True, "font_color": _GREY}
+    first, last = 2 + cell.row, 1 + cell.row + cell.rows
+    if cell.rows * cell.columns > 1:
+        sheet.merge_range(first, cell.column, last, cell.column + cell.columns - 1, "", looks(**look))
+    sheet.write_string(first, cell.column, cell.text, looks(**look))
 
 
 def _width(column: Column, cells: list[Cell], *, key: bool) -> int:
@@ -273,47 +248,51 @@ def _printed(sheet: Any) -> None:
 
 def _front(book: Any, looks: _Looks, report: Report) -> None:
     """The first sheet: what the report is, its first numbers, what was found, and how the run was made."""
-    sheet = book.add_worksheet("Read me")
+    sheet = book.add_worksheet(phrase("sheets.read_me"))
     widths = [34, 16, 12, 12, 44, 60]
     for at, width in enumerate(widths):
         sheet.set_column(at, at, width)
     sheet.write_string(0, 0, report.title, looks.title)
     _paragraph(sheet, looks, 1, report.about, widths)
-    sheet.write_string(2, 0, _VERSIONS[report.version], looks(bold=True))
+    sheet.write_string(2, 0, phrase(f"sheets.{report.version}"), looks(bold=True))
     line = 4
-    for at, name in enumerate(("In short", "number", "low", "high", "beside", "what it means")):
+    for at, name in enumerate(several("sheets.first")):
         sheet.write_string(line, at, name, looks.heading)
     for verdict in report.verdicts:
         line += 1
         sheet.write_string(line, 0, verdict.title, looks.wrapped)
-        _put(sheet, line, 1, verdict.number, looks)
-        if interval(verdict.number):
-            _put_ends(sheet, line, 2, verdict.number, looks, published=False)
+        look = looks.of(verdict.number)
+        _put(sheet, line, 1, verdict.number, look)
+        if interval(verdict.number) and isinstance(verdict.number, (Share, Measure)):
+            _number(sheet, line, 2, verdict.number.low, look)
+            _number(sheet, line, 3, verdict.number.high, look)
         beside, meaning = text(verdict.beside), text(verdict.meaning)
         sheet.write_string(line, 4, beside, looks.wrapped)
         sheet.write_string(line, 5, meaning, looks.wrapped)
         sheet.set_row(line, 15 * max(ceil(len(beside) / 38), ceil(len(meaning) / 52), 1))
-    line += 2
-    sheet.write_string(line, 0, "Findings", looks(bold=True))
-    for finding in report.findings or ("No threshold was passed.",):
-        line += 1
-        _paragraph(sheet, looks, line, finding, widths)
-    line += 2
-    sheet.write_string(line, 0, "The run", looks(bold=True))
-    for key, value in report.certificate:
-        line += 1
-        sheet.write_string(line, 0, key, looks.wrapped)
-        sheet.write_string(line, 1, value, looks(align="left"))
+    if report.verdicts:
+        line += 2
+        sheet.write_string(line, 0, phrase("sheets.findings"), looks(bold=True))
+        for finding in report.findings or (phrase("sheets.none_passed"),):
+            line += 1
+            _paragraph(sheet, looks, line, finding, widths)
+    if report.certificate:
+        line += 2
+        sheet.write_string(line, 0, phrase("sheets.run"), looks(bold=True))
+        for key, value in report.certificate:
+            line += 1
+            sheet.write_string(line, 0, key, looks.wrapped)
+            sheet.write_string(line, 1, value, looks(align="left"))
     _printed(sheet)
 
 
 def _meanings(book: Any, looks: _Looks, report: Report) -> None:
-    sheet = book.add_worksheet("Definitions")
-    for at, (name, width) in enumerate((("word", 30), ("what it means", 90), ("which way is worse", 20), ("page", 28))):
+    sheet = book.add_worksheet(phrase("page.definitions"))
+    for at, (name, width) in enumerate(zip(several("sheets.meanings"), (30, 90, 20, 28), strict=True)):
         sheet.set_column(at, at, width)
         sheet.write_string(0, at, name, looks.heading)
     for line, one in enumerate(report.definitions, start=1):
-        for at, value in enumerate((one.title, one.meaning, one.worse, one.page)):
+        for at, value in enumerate((one.title, one.meaning, worse_of(one), one.page)):
             sheet.write_string(line, at, value, looks.wrapped)
         sheet.set_row(line, 15 * max(ceil(len(one.meaning) / 80), 1))
     sheet.freeze_panes(1, 1)

@@ -13,12 +13,13 @@ import polars as pl
 
 from glasshouse.assess.claims import SINGLETON, SURPRISING, Results
 from glasshouse.model.geography import plural
+from glasshouse.report.beside import write_tables
 from glasshouse.report.description import Cell, Chart, Column, Count, Measure, Series, Share, Table, Tiles
 from glasshouse.report.figure import Figure
-from glasshouse.report.sections.claims_tables import LEAST, tables
-from glasshouse.report.tables import write_tables
+from glasshouse.report.sections.claims_tables import tables, whom
 from glasshouse.report.words import phrase, table
 
+LEAST = 10  # claims behind a box
 _BOX = ("median", "whisker_low", "q1", "q3", "whisker_high", "max")
 
 
@@ -121,8 +122,6 @@ def _rarest(columns_used: pl.DataFrame) -> str:
 
 
 def write(folder: Path, results: Results, about: Sequence[str], place: str = "block") -> list[str]:
-    """Write the tables of a run, exact for the office and rounded for everyone; the names of the files."""
-    return [
-        *write_tables(tables(results, place, public=False), folder, public=False, about=about),
-        *write_tables(tables(results, place, public=True), folder, public=True, about=about),
-    ]
+    """Write the tables of a run, for the office and for everyone; the names of the files."""
+    made = tables(results, place)
+    return write_tables(made, folder, about, whom(made, results))

@@ -1,7 +1,7 @@
 """What do verified claims come to, in tables? Ours beside the published, for the office and for everyone.
 
-They hold sums over blocks only: never a block's code, never a description. A row of probabilities that others may read
-stands for ten claims or more, and large blocks are counted together.
+They hold sums over blocks only: never a block's code, never a description; large blocks are counted together. What
+everybody may see of them is the rule of `report.publish`.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from glasshouse.assess.paper_tables import Column, PaperTable
 from glasshouse.assess.rates import wilson
 from glasshouse.model.geography import plural
 
-LEAST = 10  # claims behind a box, or behind a row of probabilities that others may read
 WORDS = {SINGLETON: "exactly one household", EVERY: "any number of households"}
 _WORSE = "More is worse for the households."
 _SOURCE = "Published: Liu et al., Generate-then-Verify (paper 002); 500 blocks of the 2010 privacy-protected microdata."
 
 
-def tables(results: Results, place: str = "block", *, public: bool) -> list[PaperTable]:
-    """The results as tables, ours beside the published; the public ones have no probabilities of fewer than ten."""
+def tables(results: Results, place: str = "block") -> list[PaperTable]:
+    """The results as tables, ours beside the published."""
     made = [
         _whole(results, place),
         _blocks(results.by_columns, place),
         _households(results.by_columns),
         _ablation(results, place),
-        _probabilities(results.baselines, place, public=public),
+        _probabilities(results.baselines, place),
         _columns(results.columns_used),
         _combinations(results.combinations),
         _sizes(results, place),
@@ -160,8 +159,7 @@ def _ablation(results: Results, place: str) -> PaperTable:
     return _table(4, "Households singled out, and the paper's ablation of queries (table 5)", notes, frame, columns)
 
 
-def _probabilities(found: pl.DataFrame, place: str, *, public: bool) -> PaperTable:
-    rows = found.filter(pl.col("claims") >= LEAST) if public else found
+def _probabilities(found: pl.DataFrame, place: str) -> PaperTable:
     panel = pl.format(
         "Claims about {}, guessed from the {}", pl.col("multiplicity").replace_strict(WORDS), "prior"
     ).alias("panel")
@@ -182,9 +180,7 @@ def _probabilities(found: pl.DataFrame, place: str, *, public: bool) -> PaperTab
         f"quartiles below {limit['upper_quartile_below']:.0%}, 90th percentiles below {limit['p90_below']:.0%}, none "
         f"above {limit['max_below']:.0%}.",
     ]
-    if public:
-        notes.append(f"Rows of fewer than {LEAST} claims are left out.")
-    return _table(5, "How probable verified claims were to begin with", notes, rows.with_columns(panel), columns)
+    return _table(5, "How probable verified claims were to begin with", notes, found.with_columns(panel), columns)
 
 
 def _columns(found: pl.DataFrame) -> PaperTable:
@@ -262,3 +258,9 @@ def _sets(found: pl.DataFrame) -> PaperTable:
         "every household's is. More sets, and wider ones, tell more: worse for the households.",
     )
     return _table(9, "How many sets of columns the tables look at (table 3)", notes, found, columns)
+
+
+def whom(made: Sequence[PaperTable], results: Results) -> dict[str, list[int]]:
+    """The households that the rows of a table without counts are about: of each k."""
+    households = dict(results.by_columns.select("k", "households").iter_rows())
+    return {one.name: [households.get(k, 0) for k in one.frame["k"]] for one in made if one.name == "V4"}
