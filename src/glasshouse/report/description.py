@@ -82,7 +82,7 @@ class Definition:
     term: str  # as columns refer to it
     title: str
     meaning: str
-    worse: Literal["higher", "lower", ""]  # which way is worse, if one is
+    worse: str  # the way that is worse, "higher" or "lower", if one is
     page: str = ""  # of docs/
 
 

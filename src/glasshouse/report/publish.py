@@ -62,11 +62,11 @@ from glasshouse.report.description import (
     Verdict,
     Words,
 )
+from glasshouse.report.words import phrase
 
 THRESHOLD = 10  # persons, where nothing else is asked for
 LEAST = 3  # the lowest threshold: a hidden count has at least two values
 COARSE = 20  # thresholds that a share must be of: below, rounding would say more than the number
-TOO_FEW = "The figures of this part are about too few persons to be shown."
 _DIGITS = 4
 _NEAR = Fraction(1, 10**9)  # a float that stands for a multiple is one
 
@@ -92,7 +92,7 @@ def _section(section: Section, t: int) -> Section:
     blocks = (_block(block, t) for block in section.blocks)
     lead = _said(section.lead, t)
     if isinstance(lead, Said) and any(cell is HIDDEN for cell in lead.cells):
-        lead = TOO_FEW
+        lead = phrase("page.too_few_here")
     return replace(section, lead=lead, blocks=tuple(block for block in blocks if block is not None))
 
 

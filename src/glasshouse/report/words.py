@@ -15,7 +15,19 @@ from pathlib import Path
 from string import Formatter
 
 from glasshouse.errors import GlasshouseBug, unknown
-from glasshouse.report.description import Cell, Count, Definition, Hidden, Measure, Said, Sentence, Share, literal, text
+from glasshouse.report.description import (
+    Cell,
+    Column,
+    Count,
+    Definition,
+    Hidden,
+    Measure,
+    Said,
+    Sentence,
+    Share,
+    literal,
+    text,
+)
 
 _CELLS = (Count, Share, Measure, Hidden)
 _LANGUAGE: ContextVar[str | Path] = ContextVar("language", default="en")
@@ -48,7 +60,8 @@ def _told(name: str | Path) -> Mapping[str, object]:
     )
 
 
-def _at(key: str) -> object:
+def all_of(key: str) -> object:
+    """Whatever the language has under a key: a text, a list, or a table of them."""
     found: object = _told(_LANGUAGE.get())
     for part in key.split("."):
         if not isinstance(found, Mapping) or part not in found:
@@ -59,7 +72,7 @@ def _at(key: str) -> object:
 
 def table(key: str) -> dict[str, str]:
     """Several texts, by their names, in the order of the file."""
-    found = _at(key)
+    found = all_of(key)
     if not isinstance(found, Mapping):
         raise GlasshouseBug(f"'{key}' is not a table of texts; please report this")
     return {str(name): str(value) for name, value in found.items()}
@@ -67,7 +80,7 @@ def table(key: str) -> dict[str, str]:
 
 def several(key: str) -> tuple[str, ...]:
     """A list of texts."""
-    found = _at(key)
+    found = all_of(key)
     if not isinstance(found, list):
         raise GlasshouseBug(f"'{key}' is not a list of texts; please report this")
     return tuple(map(str, found))
@@ -75,7 +88,7 @@ def several(key: str) -> tuple[str, ...]:
 
 def entries(key: str) -> list[Mapping[str, str]]:
     """A list of tables of texts."""
-    found = _at(key)
+    found = all_of(key)
     return [dict(one) for one in found] if isinstance(found, list) else []
 
 
@@ -84,7 +97,7 @@ def say(key: str, **fields: Cell | int | float | Sentence) -> Sentence:
 
     A field may have a format (`{share:.1%}`) unless it is a cell; None is a cell too: there is no such number.
     """
-    found = _at(key)
+    found = all_of(key)
     if not isinstance(found, str):
         raise GlasshouseBug(f"'{key}' is not one text; please report this")
     template = ""
@@ -124,3 +137,15 @@ def plain(key: str, otherwise: str) -> str:
 def worse_of(meaning: Definition) -> str:
     """Which way is worse, in words."""
     return phrase(f"worse.{meaning.worse}") if meaning.worse else ""
+
+
+def joined(*sentences: Sentence) -> Sentence:
+    """Sentences one after the other."""
+    parts = [Said(literal(one), ()) if isinstance(one, str) else one for one in sentences]
+    cells = tuple(cell for one in parts for cell in one.cells)
+    return Said(" ".join(one.template for one in parts), cells) if cells else " ".join(map(text, sentences))
+
+
+def columns(key: str, *terms: str) -> tuple[Column, ...]:
+    """The heads of a table from a list of texts, with the term that each is of."""
+    return tuple(Column(title, term) for title, term in zip(several(key), terms, strict=True))

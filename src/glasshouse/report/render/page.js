@@ -2,6 +2,9 @@
 // Nothing is fetched or stored. Text from data is only ever set as text, so none of it can become markup.
 "use strict";
 (() => {
+  // texts of the page's language; what stands in braces is filled in
+  const SAY = JSON.parse(document.getElementById("texts").textContent);
+  const phrase = (key, fields = {}) => SAY[key].replace(/\{(\w+)\}/g, (_, name) => fields[name]);
   const SVG = "http://www.w3.org/2000/svg";
   const all = (what, within = document) => [...within.querySelectorAll(what)];
   const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
@@ -21,13 +24,13 @@
   const signed = (value, shown) => (value < 0 ? "\u2212" : "+") + shown.replace("-", "");
   const WRITE = {
     share: (value) => `${(100 * value).toFixed(1)}%`,
-    points: (value) => `${(100 * value).toFixed(1)} points`,
+    points: (value) => phrase("points", { value: (100 * value).toFixed(1) }),
     count: (value) => value.toLocaleString("en-US"),
     number,
   };
   function difference(value, style) {
     if (value === 0) return "0";
-    if (style === "share" || style === "points") return signed(value, `${(100 * value).toFixed(1)} points`);
+    if (style === "share" || style === "points") return signed(value, phrase("points", { value: (100 * value).toFixed(1) }));
     return signed(value, style === "count" ? value.toLocaleString("en-US") : number(value));
   }
   const onAxis = (value, style) =>
@@ -42,7 +45,7 @@
       const next = themes[(themes.indexOf(document.documentElement.dataset.theme || "auto") + 1) % 3];
       if (next === "auto") delete document.documentElement.dataset.theme;
       else document.documentElement.dataset.theme = next;
-      button.textContent = `Theme: ${next}`;
+      button.textContent = phrase("theme", { theme: SAY[next] || next });
     });
   }
 
@@ -113,7 +116,7 @@
 
   // The box about a number: what it is, what that means, where it comes from
 
-  const box = make("div", { class: "box", role: "dialog", "aria-label": "About this number", hidden: "" });
+  const box = make("div", { class: "box", role: "dialog", "aria-label": phrase("about"), hidden: "" });
   document.body.append(box);
   let asked = null;
   function about(target) {
@@ -126,7 +129,7 @@
     const value = cell ? cell.querySelector(".v").textContent : target.textContent;
     const reach = (cell || target.parentNode).querySelector(".reach");
     const title = term && document.getElementById(`def-${term}`);
-    const close = make("button", { type: "button", "aria-label": "Close" }, "\u00d7");
+    const close = make("button", { type: "button", "aria-label": phrase("close") }, "\u00d7");
     close.addEventListener("click", shut);
     box.replaceChildren(
       close,
@@ -137,10 +140,10 @@
       box.append(make("p", {}, make("strong", {}, title.textContent), `. ${title.nextElementSibling.textContent}`));
       const worse = title.nextElementSibling.nextElementSibling;
       if (worse && worse.className === "worse") box.append(make("p", {}, worse.textContent));
-      box.append(make("p", {}, make("a", { href: `#def-${term}` }, "All definitions")));
+      box.append(make("p", {}, make("a", { href: `#def-${term}` }, phrase("definitions"))));
     }
-    const line = document.body.dataset.version === "internal" ? `; line ${target.dataset.n} of numbers.csv` : "";
-    box.append(make("p", { class: "source" }, `Source: ${(table || target).dataset.source}${line}`));
+    const line = document.body.dataset.version === "internal" ? phrase("line", { line: target.dataset.n }) : "";
+    box.append(make("p", { class: "source" }, phrase("source", { source: (table || target).dataset.source }) + line));
     box.hidden = false;
     place(box, target, true);
     asked = target;
@@ -233,7 +236,7 @@
       const rooted = x0 >= 0 && x1 > 4 * middle;
       const px = (value) => left + (width - left - right) * (rooted ? Math.sqrt(Math.max(value, 0) / x1) : (value - x0) / (x1 - x0));
       const py = (value) => height - bottom - (height - top - bottom) * (value - y0) / (y1 - y0);
-      const svg = make("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": `${data.columns[y].title} against ${data.columns[x].title}, a point for each setting` });
+      const svg = make("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": phrase("against", { risk: data.columns[y].title, cost: data.columns[x].title }) });
 
       for (const value of ticks(y0, y1, false, py, 24))
         svg.append(make("line", { x1: left, x2: width - right, y1: py(value), y2: py(value), stroke: "var(--grid)" }),
@@ -242,8 +245,8 @@
         svg.append(make("line", { x1: px(value), x2: px(value), y1: top, y2: height - bottom, stroke: "var(--grid)" }),
           make("text", { x: px(value), y: height - bottom + 18, "text-anchor": "middle" }, onAxis(value, data.columns[x].style)));
       svg.append(make("line", { x1: left, x2: width - right, y1: py(y0), y2: py(y0), stroke: "var(--muted)" }),
-        make("text", { class: "tick-name", x: width - right, y: height - 6, "text-anchor": "end" }, `${data.columns[x].title} \u2192 worse${rooted ? " (square-root scale)" : ""}`),
-        make("text", { class: "tick-name", x: 0, y: 12 }, `\u2191 worse  ${data.columns[y].title}`));
+        make("text", { class: "tick-name", x: width - right, y: height - 6, "text-anchor": "end" }, `${data.columns[x].title} \u2192 ${phrase("worse")}${rooted ? phrase("rooted") : ""}`),
+        make("text", { class: "tick-name", x: 0, y: 12 }, `\u2191 ${phrase("worse")}  ${data.columns[y].title}`));
 
       // between two settings of the front there is none: its line goes in steps
       const front = points.filter((point) => point.front).sort((p, q) => p.x.value - q.x.value || q.y.value - p.y.value);
@@ -270,7 +273,7 @@
       const [x, y] = [px(point.x.value), py(point.y.value)], tint = colour(point.row.kind);
       const letters = ["A", "B"].filter((one) => pick[one].value === String(point.id)).join("");
       const lines = data.columns.map((column, k) => k < 2 || point.row.cells[k].value === null ? null : `${column.title}: ${point.row.cells[k].text}${point.row.cells[k].reach ? ` (${point.row.cells[k].reach})` : ""}`);
-      const words = [`${point.row.name} (${point.row.kind})`, point.front ? null : "another setting is better in both", ...lines].filter(Boolean);
+      const words = [`${point.row.name} (${point.row.kind})`, point.front ? null : phrase("beaten"), ...lines].filter(Boolean);
       const group = make("g", { class: "point", tabindex: 0, role: "button", "aria-label": words.join("; "), "aria-pressed": letters ? "true" : "false", "data-row": point.id });
       const rule = (from) => group.append(make("line", { ...from, stroke: tint, "stroke-width": 1.5, "stroke-opacity": 0.65 }));
       if (point.y.low != null) rule({ x1: x, x2: x, y1: py(point.y.low), y2: py(point.y.high) });
@@ -292,10 +295,10 @@
     function legend(guessing, missing) {
       const entry = (inside, words) => make("li", {}, make("svg", { width: 18, height: 16, viewBox: "-9 -8 18 16", "aria-hidden": "true" }, inside), make("span", {}, words));
       keys.replaceChildren(...kinds.map((kind) => entry(make("path", { d: shape(kind), fill: colour(kind) }), kind)),
-        entry(make("path", { d: SHAPES[0], fill: "none", stroke: "var(--muted)", "stroke-width": 2 }), "hollow: another setting is better in both"),
-        entry(make("path", { d: "M-9,0H9", stroke: "var(--muted)", "stroke-width": 1.5, "stroke-dasharray": "5 4" }), "front: none is better in both"));
-      if (guessing) keys.append(entry(make("path", { d: "M-8,0H8", stroke: "var(--ink)", "stroke-width": 2 }), "what guessing reaches"));
-      if (missing) keys.append(make("li", {}, "settings without both numbers are not drawn"));
+        entry(make("path", { d: SHAPES[0], fill: "none", stroke: "var(--muted)", "stroke-width": 2 }), phrase("hollow")),
+        entry(make("path", { d: "M-9,0H9", stroke: "var(--muted)", "stroke-width": 1.5, "stroke-dasharray": "5 4" }), phrase("front")));
+      if (guessing) keys.append(entry(make("path", { d: "M-8,0H8", stroke: "var(--ink)", "stroke-width": 2 }), phrase("guessing")));
+      if (missing) keys.append(make("li", {}, phrase("not_drawn")));
     }
 
     function choose(id) {
@@ -320,17 +323,17 @@
           make("td", { class: "n", "data-difference": k }, both ? difference(change, column.style) : "\u2013"),
           make("td", {}, both ? verdict(one, other, change, column.worse) : "\u2013")));
       });
-      const head = ["Measure", `A: ${a.name}`, `B: ${b.name}`, "B \u2212 A", "Better"];
-      panel.replaceChildren(make("table", {}, make("caption", { class: "away" }, `${a.name} and ${b.name}`),
+      const head = [phrase("measure"), `A: ${a.name}`, `B: ${b.name}`, "B \u2212 A", phrase("better")];
+      panel.replaceChildren(make("table", {}, make("caption", { class: "away" }, phrase("both", { a: a.name, b: b.name })),
         make("thead", {}, make("tr", {}, ...head.map((words, k) => make("th", { scope: "col", class: k && k < 4 ? "n" : "" }, words)))), body));
     }
 
     function verdict(one, other, change, worse) {
-      if (change === 0) return "= the same";
+      if (change === 0) return phrase("same");
       if (!worse) return "neither";
-      const better = (change > 0) === (worse === "higher") ? "\u25c0 A is better" : "B is better \u25b6";
+      const better = (change > 0) === (worse === "higher") ? phrase("a_better") : phrase("b_better");
       const overlap = one.low != null && other.low != null && one.low <= other.high && other.low <= one.high;
-      return better + (overlap ? ", but the intervals overlap" : "");
+      return better + (overlap ? phrase("overlap") : "");
     }
 
     function update() { draw(); compare(); }
@@ -391,8 +394,8 @@
         return make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "n" }, number(rho)),
           make("td", { class: "n", "data-value": level.average }, WRITE.share(level.average)), make("td", { class: "n" }, `${level.ratio.toFixed(2)}\u00d7`));
       });
-      const head = ["Count of the budget", "Rho", "Belief after, on average", "Times the belief before"];
-      panel.replaceChildren(make("table", {}, make("caption", { class: "away" }, "The levels of the budget at this prior"),
+      const head = SAY.levels;
+      panel.replaceChildren(make("table", {}, make("caption", { class: "away" }, phrase("at_prior")),
         make("thead", {}, make("tr", {}, ...head.map((words, k) => make("th", { scope: "col", class: k ? "n" : "" }, words)))), make("tbody", {}, ...rows)));
     }
 
@@ -400,7 +403,7 @@
       const width = clamp(stage.clientWidth, 280, 720), height = 250, [left, right, top, bottom] = [46, 16, 26, 58];
       const px = (rho) => left + (width - left - right) * (Math.log10(rho) + 3) / 4;
       const py = (belief) => height - bottom - (height - top - bottom) * belief;
-      const svg = make("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `Belief after the release, on average, over rho, from the prior ${WRITE.share(state.prior)}` });
+      const svg = make("svg", { class: "plot", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": phrase("over_rho", { prior: WRITE.share(state.prior) }) });
       for (const belief of [0, 0.25, 0.5, 0.75, 1])
         svg.append(make("line", { x1: left, x2: width - right, y1: py(belief), y2: py(belief), stroke: "var(--grid)" }), make("text", { x: left - 8, y: py(belief) + 4, "text-anchor": "end" }, `${100 * belief}%`));
       for (const rho of [0.001, 0.01, 0.1, 1, 10])
@@ -417,9 +420,9 @@
         row ? high = from + wide : low = from + wide;
         svg.append(make("text", { class: "tick-name", x: from, y: height - bottom + 34 + 15 * row }, name));
       }
-      svg.append(make("text", { class: "tick-name", x: 0, y: 12 }, "Belief after the release, on average"),
-        make("text", { x: width - right, y: py(0) - 8, "text-anchor": "end" }, "rho"),
-        make("text", { x: left + 6, y: py(state.prior) - 6 }, "prior"),
+      svg.append(make("text", { class: "tick-name", x: 0, y: 12 }, phrase("after")),
+        make("text", { x: width - right, y: py(0) - 8, "text-anchor": "end" }, phrase("rho")),
+        make("text", { x: left + 6, y: py(state.prior) - 6 }, phrase("prior")),
         make("circle", { cx: px(state.rho), cy: py(average), r: 6, fill: "var(--c2)", stroke: "var(--paper)", "stroke-width": 2 }));
       stage.replaceChildren(svg);
     }

@@ -40,7 +40,7 @@ from glasshouse.report.render.rows import style_of
 from glasshouse.report.render.svg import Key
 from glasshouse.report.render.templates import asset, render
 from glasshouse.report.theme import style
-from glasshouse.report.words import phrase
+from glasshouse.report.words import all_of, phrase
 
 
 def page(report: Report) -> str:
@@ -55,6 +55,7 @@ def page(report: Report) -> str:
         sections=_sections(report),
         heads=_heads,
         rows=lambda table: _rows(table, lines[table.name], report.listed),
+        texts=_script_data(all_of("script")),
         terms={one.term for one in report.definitions},
         say=phrase,
         text=text,

@@ -19,29 +19,22 @@ from glasshouse.report.description import (
     Explorer,
     Measure,
     Noise,
-    Said,
     Section,
     Series,
     Share,
     Table,
     Verdict,
     Words,
-    literal,
 )
 from glasshouse.report.sections.comparison import named
+from glasshouse.report.words import columns, phrase, say, several
+from glasshouse.report.words import table as texts
 
 ONE = "singleton"
 SOURCE = "compared/summary.parquet"
 # the measures that people look at, in this order; others are in the data files
-RISKS = {
-    "found_exposed": ("exposed people found", "found"), "precision_exposed": ("precision for the exposed", "precision"),
-    "agreement": ("records that agree with the truth", "agreement"),
-    "found_all": ("everybody found", "found"),
-}  # fmt: skip
-USES = {
-    "share_error": ("error of shares", "use"), "dissimilarity_error": ("error of segregation", "use"),
-    "population_error": ("error of populations", "use"),
-}  # fmt: skip
+RISKS = {"found_exposed": "found", "precision_exposed": "precision", "agreement": "agreement", "found_all": "found"}
+USES = ("share_error", "dissimilarity_error", "population_error")
 
 
 @dataclass(frozen=True)
@@ -94,9 +87,10 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
     """Statements that must be true, how many households they single out, and which tables give them away."""
     rows = [row for row in summary["by_columns"] if row["multiplicity"] == ONE]
     table = Table(
-        "claims-by-columns", "Households singled out for certain, by how much a claim says",
-        (Column("traits named, at least"), Column("claims", "claims"), Column("households", "persons"),
-         Column("singled out", "claims"), Column(f"{plural(place)} with such a claim", "claims")),
+        "claims-by-columns", phrase("certain_claims.table"),
+        (Column(phrase("certain_claims.traits")), Column(phrase("certain_claims.claims"), "claims"),
+         Column(phrase("certain_claims.households"), "persons"), Column(phrase("certain_claims.singled_out"), "claims"),
+         Column(phrase("certain_claims.with_claim", places=plural(place)), "claims")),
         tuple(
             (
                 str(row["k"]), Count(row["claims"]), Count(row["households"]),
@@ -105,58 +99,53 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
             )
             for row in rows
         ),
-        "claims/summary.json: by_columns, multiplicity 'singleton'",
+        phrase("certain_claims.source"),
     )  # fmt: skip
     blocks: list[Block] = [
-        Chart("claims-chart", "Households singled out",
-              "The more a claim says, the fewer households it can be proved of.", table,
-              (Series(3, "singled out", "bar"),), "share of households", up=True)
+        Chart("claims-chart", phrase("certain_claims.chart"), phrase("certain_claims.chart_says"), table,
+              (Series(3, phrase("certain_claims.singled_out"), "bar"),), phrase("certain_claims.axis"), up=True)
     ]  # fmt: skip
     lost = [row for row in summary.get("leaks", ()) if row["change"] == "withheld" and row["claims"]]
     if lost:
         leaks = Table(
-            "claims-leaks", "Claims lost if a family of tables were withheld",
-            (Column("withheld"), Column("claims lost", "claims"), Column("share of all claims", "share")),
+            "claims-leaks", phrase("certain_claims.leaks"),
+            columns("certain_claims.leaks_columns", "", "claims", "share"),
             tuple(
                 (row["table"], Count(row["claims"]), Share(row["claims"], row["certain"], row["low"], row["high"]))
                 for row in lost
             ),
-            "claims/summary.json: leaks", ("Families that change nothing alone are left out.",),
+            phrase("certain_claims.leaks_source"), several("certain_claims.leaks_notes"),
         )  # fmt: skip
-        says = "The share of certain claims that only these tables, on top of all others, give away."
+        lost_ = (Series(2, phrase("certain_claims.lost"), "bar"),)
         blocks.append(
-            Chart("claims-leaks-chart", "Which tables give the claims away", says, leaks, (Series(2, "lost", "bar"),),
-                  "share of claims lost")
+            Chart("claims-leaks-chart", phrase("certain_claims.leaks_chart"), phrase("certain_claims.leaks_says"),
+                  leaks, lost_, phrase("certain_claims.leaks_axis"))
         )  # fmt: skip
     if examples.height:
         blocks.append(Table(
-            "claims-examples", "Some of them, in words", (Column(place), Column("what must be true")),
+            "claims-examples", phrase("certain_claims.examples"),
+            (Column(place), Column(phrase("certain_claims.true"))),
             tuple((row[place], row["description"]) for row in examples.iter_rows(named=True)),
-            "claims/claims.parquet: one household, as many columns as there are", keys=2, records=True,
+            phrase("certain_claims.examples_source"), keys=2, records=True,
         ))  # fmt: skip
-    first: Any = next(iter(rows), None)
-    lead: Any = "Nothing could be proved of single households."
+    first = next(iter(rows), None)
+    lead = say("certain_claims.none")
     if first is not None and first["households"]:
-        lead = Said(
-            f"{{}} of households in the {plural(place)} looked at are singled out for certain by a statement about "
-            f"{first['k']} or more of their traits.",
-            (Share(first["represented"], first["households"], first["share_low"], first["share_high"]),),
-        )
-    return Section("claims", "What must be true of households", lead, tuple(blocks))
+        share = Share(first["represented"], first["households"], first["share_low"], first["share_high"])
+        lead = say("certain_claims.lead", share=share, places=plural(place), k=first["k"])
+    return Section("claims", phrase("certain_claims.title"), lead, tuple(blocks))
 
 
 def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str) -> Section:
     """What the numbers of two agencies say together."""
     blocks = int(summary["blocks"])
     table = Table(
-        "occupancy", "What follows from both agencies' numbers",
-        (Column("answer"), Column(plural(place), "violations"), Column("share", "violations")),
+        "occupancy", phrase("occupancy.table"),
+        (Column(phrase("occupancy.answer")), Column(plural(place), "violations"),
+         Column(phrase("occupancy.share"), "violations")),
         tuple(
             (title, Count(int(summary[key])), Share(int(summary[key]), blocks) if blocks else None)
-            for key, title in (
-                ("certain", "somebody breaks the rule, for certain"), ("open", "perhaps nobody does"),
-                ("contradiction", "nothing fits the numbers"), ("undecided", "undecided"),
-            )
+            for key, title in texts("occupancy.answers").items()
         ),
         "occupancy/summary.json",
     )  # fmt: skip
@@ -164,49 +153,39 @@ def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str) -> Se
     certain = found.filter(pl.col("answer") == "certain")
     if certain.height:
         parts.append(Table(
-            "occupancy-places", f"{plural(place).capitalize()} where it is certain",
-            (Column(place), Column("households", "persons"), Column("subsidised", "persons"),
-             Column("violations, at least", "violations"), Column("at most", "violations")),
+            "occupancy-places", phrase("occupancy.where", places=plural(place).capitalize()),
+            (Column(place), *columns("occupancy.where_columns", "persons", "persons", "violations", "violations")),
             tuple(
                 (row[place], Count(row["households"]), Count(row["subsidised"]), Count(row["violations_low"]),
                  Count(row["violations_high"]))
                 for row in certain.iter_rows(named=True)
             ),
-            "occupancy/places.parquet: answer 'certain'; why, in occupancy/reasons.parquet", records=True,
+            phrase("occupancy.where_source"), records=True,
         ))  # fmt: skip
-    lead = Said(
-        f"In {{}} of {plural(place)} with subsidised housing a household must be breaking the occupancy rule, though "
-        "neither agency says so.",
-        (Share(int(summary["certain"]), blocks) if blocks else None,),
-    )  # fmt: skip
-    return Section("occupancy", "Two agencies together", lead, tuple(parts))
+    share = Share(int(summary["certain"]), blocks) if blocks else None
+    lead = say("occupancy.lead", share=share, places=plural(place))
+    return Section("occupancy", phrase("occupancy.title"), lead, tuple(parts))
 
 
 def noise(levels: Sequence[tuple[str, float, float, float, float]], name: str, prior: float, scale: float) -> Section:
     """What one noisy count gives away: levels with rho, standard deviation, posterior and ratio."""
     table = Table(
-        "noise", f"One noisy count of each level ({name})",
-        (Column("level"), Column("rho", "rho"), Column("noise (standard deviation)"),
-         Column("average posterior", "posterior"), Column("times the prior", "posterior")),
+        "noise", phrase("noise.table", name=name),
+        columns("noise.columns", "", "rho", "", "posterior", "posterior"),
         tuple(
             (level, Measure(rho, 0, "number"), Measure(sd, 0, "number"), Measure(after, 0), Measure(ratio, 0, "number"))
             for level, rho, sd, after, ratio in levels
         ),
-        "noise.json", (f"Prior {prior:g}: what the adversary believed before.",),
+        "noise.json", (phrase("noise.prior", prior=prior),),
     )  # fmt: skip
     worst = max(levels, key=lambda one: one[3])
-    lead = (
-        f"An adversary who knows everybody else and gives even odds ({prior:.0%}) to one person's answer comes to "
-        f"believe {worst[3]:.1%}, on average, after seeing the noisy count of one {worst[0].replace('_', ' ')}."
-        if prior == 0.5
-        else f"A prior of {prior:.0%} becomes {worst[3]:.1%}, on average, after one noisy count of the level "
-        f"{worst[0].replace('_', ' ')}."
-    )
-    says = "Move the prior and rho: the average posterior is computed by the exact formula, in this page."
+    key, level = "noise.lead_even" if prior == 0.5 else "noise.lead", worst[0].replace("_", " ")
+    lead = phrase(key, prior=prior, after=worst[3], level=level)
     block = Noise(
-        "noise-sliders", "Try it", says, table, tuple((level, rho) for level, rho, *_ in levels), prior, worst[1], scale
-    )
-    return Section("noise", "What one noisy count would give away", lead, (block,))
+        "noise-sliders", phrase("noise.try"), phrase("noise.try_says"), table,
+        tuple((level, rho) for level, rho, *_ in levels), prior, worst[1], scale,
+    )  # fmt: skip
+    return Section("noise", phrase("noise.title"), lead, (block,))
 
 
 def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str], published: str) -> Section:
@@ -214,17 +193,18 @@ def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str],
     risks = {key: value for key, value in RISKS.items() if key in set(summary["measure"])}
     costs = [name for name in summary["measure"].unique(maintain_order=True) if name.startswith(COST)]
     uses = {
-        name: (f"{USES[kind][0]} ({_level(name, kind)})", USES[kind][1])
+        name: phrase(f"protecting.uses.{kind}", level=_level(name, kind))
         for kind in USES
         for name in summary["measure"].unique(maintain_order=True)
         if name.startswith(kind) and (kind != "population_error" or name.endswith(_level(costs[0], COST)))
     }
-    columns = [Column("setting", "front"), Column("protection", "protection")]
-    columns += [Column(title, term) for title, term in risks.values()]
-    columns += [Column(f"error of {_level(name, COST)} tables", "error") for name in costs]
-    columns += [Column(title, term) for title, term in uses.values()]
+    titles = texts("protecting.risks")
+    columns = [Column(phrase("comparison.setting"), "front"), Column(phrase("comparison.protection"), "protection")]
+    columns += [Column(titles[key], term) for key, term in risks.items()]
+    columns += [Column(phrase("protecting.error", level=_level(name, COST)), "error") for name in costs]
+    columns += [Column(title, "use") for title in uses.values()]
     guesses = [key for key in risks if _some(summary, key)["baseline"].null_count() < _some(summary, key).height]
-    columns += [Column(f"guessing: {risks[key][0]}", "guess") for key in guesses]
+    columns += [Column(phrase("protecting.guessing", risk=titles[key]), "guess") for key in guesses]
     rows: list[tuple[Cell, ...]] = []
     for (setting, protect), part in summary.group_by("setting", "protect", maintain_order=True):
         known = {row["measure"]: row for row in part.iter_rows(named=True)}
@@ -233,64 +213,50 @@ def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str],
         cells += [about.guess(known, key) for key in guesses]
         rows.append(tuple(cells))
     table = Table(
-        "protections", "Every setting, every measure", tuple(columns), tuple(rows),
-        f"{SOURCE}: value, low, high and baseline of each measure", (published,) if published else (), keys=2,
+        "protections", phrase("protecting.table"), tuple(columns), tuple(rows),
+        phrase("protecting.source", file=SOURCE), (published,) if published else (), keys=2,
     )  # fmt: skip
     first = 2 + len(risks)
     explorer = Explorer(
-        "explorer", "Risk against error",
-        "Each mark is a setting; a line joins those that no other beats in both. Choose two to compare them.", table,
+        "explorer", phrase("protecting.explorer"), phrase("protecting.explorer_says"), table,
         tuple(range(2, first)), tuple(range(first, first + len(costs) + len(uses))),
         {2 + list(risks).index(key): len(columns) - len(guesses) + number for number, key in enumerate(guesses)},
     )  # fmt: skip
     best, on_front = _best(summary), front(summary).filter(~pl.col("dominated"))["setting"]
-    lead: Any = "The same attacks on every protection."
+    lead = say("protecting.none")
     if best is not None:
-        lead = Said(
-            f"Where no other does better in both: {literal('; '.join(on_front))}. "
-            + (
-                f"The cheapest that brings the attack on the most exposed down to guessing: {literal(best['setting'])}"
-                if _enough(best)
-                else f"None brings the attack on the most exposed down to guessing; nearest comes "
-                f"{literal(best['setting'])}"
-            )
-            + ", with {} of them found (guessing {}).",
-            (about.found(best["risk"]), None if best["baseline"] is None else about.found(best["baseline"])),
-        )
+        lead = say(
+            "protecting.lead_enough" if _enough(best) else "protecting.lead", front="; ".join(on_front),
+            setting=best["setting"], found=about.found(best["risk"]),
+            guess=None if best["baseline"] is None else about.found(best["baseline"]),
+        )  # fmt: skip
     left: tuple[Block, ...] = ()
     if refused:  # why is for the office alone: a complaint about a file may quote it
         why = Table(
-            "protections-refused", "Why they could not be tried", (Column("setting"), Column("reason")),
+            "protections-refused", phrase("protecting.why"),
+            (Column(phrase("comparison.setting")), Column(phrase("protecting.reason"))),
             tuple(refused.items()), "compared/manifest.json: refused", keys=2, records=True,
         )  # fmt: skip
-        left = (Words((f"Could not be tried: {'; '.join(refused)}.",)), why)
-    return Section("protections", "What would protect people, and what it costs", lead, (explorer, *left))
+        left = (Words((phrase("protecting.refused", settings="; ".join(refused)),)), why)
+    return Section("protections", phrase("protecting.title"), lead, (explorer, *left))
 
 
 def verdict(summary: pl.DataFrame | None, about: About, why_not: str) -> Verdict:
     """The fourth number of the first screen: a protection on the front."""
-    title = "Best protection on the front"
-    meaning = (
-        "Of the settings that no other beats in both risk and error, the cheapest that stops the attack, or nearly."
-    )
+    title = phrase("protecting.best")
     best = None if summary is None else _best(summary)
     if best is None or summary is None:
-        reason = why_not or "no setting has both a risk and a cost"
-        return Verdict(title, None, f"Not measured: {reason}.", meaning, "found", "methods", SOURCE)
+        said = phrase("page.not_measured", reason=why_not or phrase("protecting.no_setting"))
+        return Verdict(title, None, said, phrase("protecting.best_meaning"), "found", "methods", SOURCE)
     none = next((row for row in front(summary).iter_rows(named=True) if not row["protect"]), None)
-    found = [about.found(row["risk"]) for row in (best, none) if row is not None]
-    before = "" if none is None else " ({} if nothing is protected)"
-    guess = None if best["baseline"] is None else about.found(best["baseline"])
-    meaning = (
-        "The cheapest setting tried whose attack on the most exposed is no better than guessing, as far as this tells."
-        if _enough(best)
-        else "No setting tried brings the attack on the most exposed down to guessing; this one comes nearest."
-    )
-    said = Said(
-        f"{{}} of the most exposed are found{before}, by guessing {{}}; the finest tables err by {{}}.",
-        (*found, guess, Measure(best["cost"], about.persons)),
-    )
-    return Verdict(title, str(best["setting"]), said, meaning, "found", "protections", SOURCE)
+    cells: dict[str, Cell] = {
+        "found": about.found(best["risk"]), "error": Measure(best["cost"], about.persons),
+        "guess": None if best["baseline"] is None else about.found(best["baseline"]),
+        "nothing": None if none is None else about.found(none["risk"]),
+    }  # fmt: skip
+    beside = say("protecting.best_beside" if none is None else "protecting.best_beside_nothing", **cells)
+    meaning = phrase("protecting.best_enough" if _enough(best) else "protecting.best_nearest")
+    return Verdict(title, str(best["setting"]), beside, meaning, "found", "protections", SOURCE)
 
 
 def _best(summary: pl.DataFrame) -> dict[str, Any] | None:

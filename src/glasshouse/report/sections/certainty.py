@@ -19,7 +19,6 @@ from glasshouse.report.description import (
     Count,
     Map,
     Measure,
-    Said,
     Section,
     Sentence,
     Series,
@@ -28,15 +27,11 @@ from glasshouse.report.description import (
     Table,
     Verdict,
     Words,
-    literal,
 )
 from glasshouse.report.sections.methods import label
+from glasshouse.report.words import columns, joined, phrase, say, several
 
 PLACES = "solvar/places.parquet"
-_CLASSES = (
-    "A record is compared in the finest classes that the tables of its place tell apart. Where they are finer, as "
-    "single years of age are for the young, being certain asks for more."
-)
 
 
 @dataclass(frozen=True)
@@ -84,27 +79,20 @@ class Certainty:
 
 def verdicts(found: Certainty) -> tuple[Verdict, Verdict]:
     """The first two numbers of the first screen."""
-    what = _listed([found.place, *found.compared])
-    ours, theirs = (
-        (f" {found.reference}, published: {_census()[ALL]:.1%}.",
-         f"{found.reference}, published: {published('S4')['cumulative_solvar'][-1]:.1%}. ")
-        if found.reference else ("", "")
-    )  # fmt: skip
+    places, census = plural(found.place), "_beside" if found.reference else ""
+    certain, solvar = _census()[ALL], float(published("S4")["cumulative_solvar"][-1])
     return (
         Verdict(
-            "People whose record is certain", found.share,
-            Said(
-                f"Tables that give nothing away: 0%. {{}} of {plural(found.place)} have one solution only.{ours}",
-                (found.one_solution,),
-            ),
-            f"Their {what} follow from the tables alone: they are in every set of records that fits.",
+            phrase("certainty.people"), found.share,
+            say(f"certainty.people_beside{census}", share=found.one_solution, places=places,
+                reference=found.reference, theirs=certain),
+            phrase("certainty.people_meaning", what=_listed([found.place, *found.compared])),
             "certain", "size", PLACES,
         ),
         Verdict(
-            "Records that could still differ (solvar)", found.solvar, f"{theirs}At 0% every record would be known.",
-            "How much of a place another set of records that fits the tables could change, at most: on average over "
-            "people.",
-            "solvar", "size", PLACES,
+            phrase("certainty.records"), found.solvar,
+            phrase(f"certainty.records_beside{census}", reference=found.reference, theirs=solvar),
+            phrase("certainty.records_meaning"), "solvar", "size", PLACES,
         ),
     )  # fmt: skip
 
@@ -117,21 +105,17 @@ def where(found: Certainty, shapes: tuple[str, Mapping[str, Shape]] | None) -> S
     if shapes is not None:
         blocks.append(_map(found, areas, *shapes))
     most = min(len(areas.rows), 15)
-    says = f"{plural(found.unit).capitalize()} by their share of certain records, the largest first (at most 15)."
+    units = plural(found.unit).capitalize()
     blocks.append(
-        Chart("areas-ranked", f"{plural(found.unit).capitalize()}, ranked", says, areas, (Series(2, "certain", "bar"),),
-              "share of records that are certain", most=most)
+        Chart("areas-ranked", phrase("where.ranked", units=units), phrase("where.ranked_says", units=units), areas,
+              (Series(2, phrase("columns.certain"), "bar"),), phrase("where.axis"), most=most)
     )  # fmt: skip
-    lead: Any = "Every area is one of the areas of the tables."
+    lead = say("where.none")
     if top is not None and bottom is not None:
-        lead = Said(
-            f"The share of records that are certain goes from {{}} to {{}} among {len(areas.rows):,} "
-            f"{plural(found.unit)}.",
-            (bottom[2], top[2]),
-        )
-        if len(areas.rows) == 1:
-            lead = Said(f"There is one {found.unit}; {{}} of its records are certain.", (top[2],))
-    return Section("where", "Where", lead, tuple(blocks))
+        lead = say(
+            "where.lead", least=bottom[2], most=top[2], number=len(areas.rows), units=plural(found.unit)
+        ) if len(areas.rows) > 1 else say("where.lead_one", unit=found.unit, share=top[2])  # fmt: skip
+    return Section("where", phrase("where.title"), lead, tuple(blocks))
 
 
 def _areas(found: Certainty, level: str) -> Table:
@@ -146,11 +130,11 @@ def _areas(found: Certainty, level: str) -> Table:
         .sort(pl.col("certain") / pl.col("population"), level, descending=[True, False])
     )  # fmt: skip
     one = level == found.place
-    columns = [Column(level), Column("persons", "persons"), Column("certain", "certain"), Column("solvar", "solvar")]
-    columns += [] if one else [Column(f"{plural(found.place)} with one solution", "one_solution")]
+    columns = [Column(level), *(Column(phrase(f"columns.{term}"), term) for term in ("persons", "certain", "solvar"))]
+    columns += [] if one else [Column(phrase("where.one_solution", places=plural(found.place)), "one_solution")]
     return Table(
         f"areas-{level}",
-        f"Certainty by {level}",
+        phrase("where.table", level=level),
         tuple(columns),
         tuple(
             (
@@ -160,8 +144,7 @@ def _areas(found: Certainty, level: str) -> Table:
             )
             for row in rows.iter_rows(named=True)
         ),
-        f"{PLACES}: rows with population above 0, by {level}; certain / population, the mean of solvar over persons, "
-        "rows with solvar_upper = 0",
+        phrase("where.source", file=PLACES, level=level),
         records=one,
     )  # fmt: skip
 
@@ -170,8 +153,8 @@ def _map(found: Certainty, areas: Table, level: str, shapes: Mapping[str, Shape]
     table = areas if level == found.unit else _areas(found, level)
     there = {row[0] for row in table.rows}
     kept = {code: shape for code, shape in shapes.items() if code in there}
-    says = f"Every {level} where it lies; the stronger the shade, the larger the share of its records that is certain."
-    return Map("map", f"Certain records by {level}", says, table, 2, kept, "share of records that are certain")
+    title, says = phrase("where.map", level=level), phrase("where.map_says", level=level)
+    return Map("map", title, says, table, 2, kept, phrase("where.axis"))
 
 
 def who(groups: pl.DataFrame) -> Section:
@@ -188,25 +171,19 @@ def who(groups: pl.DataFrame) -> Section:
         ]
         ends += [(share.value, f"{title}: {label}", share) for label, _, share in rows if share.whole >= 100]
         table = Table(
-            f"who-{attribute}", f"Certainty by {title}",
-            (Column(title), Column("records", "persons"), Column("certain", "certain")), tuple(rows),
-            "solvar/groups.parquet: certain and records of this attribute, summed over all units",
-            ("Counted over the rebuilt records, which give every published number back.", _CLASSES),
+            f"who-{attribute}", phrase("who.table", trait=title),
+            (Column(title), Column(phrase("columns.records"), "persons"), Column(phrase("columns.certain"), "certain")),
+            tuple(rows), phrase("who.source"), several("who.notes"),
         )  # fmt: skip
-        says = f"The share of records that are certain, by {title} as the tables group it."
         blocks.append(
-            Chart(f"who-{attribute}-chart", f"By {title}", says, table, (Series(2, "certain", "bar"),),
-                  "share of records that are certain", most=30)
+            Chart(f"who-{attribute}-chart", phrase("who.chart", trait=title), phrase("who.chart_says", trait=title),
+                  table, (Series(2, phrase("columns.certain"), "bar"),), phrase("where.axis"), most=30)
         )  # fmt: skip
-    lead: Any = "Who is certain, by what the tables group people by."
+    lead = say("who.none")
     if len(ends) > 1:
         low, high = min(ends), max(ends)
-        lead = Said(
-            f"Of groups with a hundred records or more, most certain: {literal(high[1])} ({{}}); least: "
-            f"{literal(low[1])} ({{}}).",
-            (high[2], low[2]),
-        )
-    return Section("who", "Who", lead, tuple(blocks))
+        lead = say("who.lead", most=high[1], high=high[2], least=low[1], low=low[2])
+    return Section("who", phrase("who.title"), lead, tuple(blocks))
 
 
 def why(leaks: pl.DataFrame, place: str, unit: str) -> Section:
@@ -217,51 +194,41 @@ def why(leaks: pl.DataFrame, place: str, unit: str) -> Section:
     ):
         before, name = Share(row["certain"], row["records"]), f"{row['tables']}: {row['title']}"
         if row["without"] is None or row["not_compared"]:  # compared in less, more would seem certain
-            told = (
-                f"nothing would be told of {row['not_compared']}" if row["without"] is not None else row["not_compared"]
-            )
+            told = row["not_compared"]
+            if row["without"] is not None:
+                told = phrase("why.nothing_told", traits=told)
             rows.append((name, None, before, None, told))
             continue
         after = Share(row["without"], row["records"])
         rows.append((name, after, before, Measure(after.value - before.value, row["records"], "points"), ""))
     first = leaks.row(0, named=True)
     table = Table(
-        "withheld", "Certain records if a family of tables were withheld",
-        (Column("withheld"), Column("certain without", "withheld"), Column("certain with all", "certain"),
-         Column("change"), Column("note")),
-        tuple(rows),
-        "leaks.parquet: without / records, certain / records; each row is a run of vary without these tables",
-        ("Where the other tables no longer tell an attribute apart, the shares cannot be compared.",),
+        "withheld", phrase("why.table"),
+        columns("why.columns", "", "withheld", "certain", "", ""),
+        tuple(rows), phrase("why.source"), several("why.notes"),
     )  # fmt: skip
-    says = "Each dot: the share of records that would still be certain without these tables; rings: with all tables."
     chart = Chart(
-        "withheld-chart", "What each family of tables gives away", says, table,
-        (Series(1, "without these tables", "dot"), Series(2, "with all tables", "ring")),
-        "share of records that are certain", most=30,
+        "withheld-chart", phrase("why.chart"), phrase("why.chart_says"), table,
+        (Series(1, phrase("why.without"), "dot"), Series(2, phrase("why.with"), "ring")), phrase("where.axis"), most=30,
     )  # fmt: skip
-    base = Words((
-        Said(f"Looked at: {{}} {plural(place)} in {{}} {plural(unit)}, drawn with the seed.",
-             (Count(first["blocks"]), Count(first["units"], people=False))),
-    ))  # fmt: skip
-    return Section("why", "Why", _why_in_words(rows), (base, chart))
+    looked = {"blocks": Count(first["blocks"]), "units": Count(first["units"], people=False)}
+    base = Words((say("why.looked_at", **looked, places=plural(place), areas=plural(unit)),))
+    return Section("why", phrase("why.title"), _why_in_words(rows), (base, chart))
 
 
 def _why_in_words(rows: Sequence[tuple[Cell, ...]]) -> Sentence:
     """Which tables it is owed to."""
     alone = [str(row[0]) for row in rows if row[1] is None]
     strong = [row for row in rows if isinstance(row[3], Measure) and row[3].value < -0.005]
-    said = ""
+    parts: list[Sentence] = []
     if alone:
-        said = f"Without {literal(_listed(alone[:3]))} some traits would not be told at all. "
-    weak = len(rows) - len(strong) - len(alone)
-    rest = f" {weak} of {len(rows)} families change next to nothing when only they are withheld." if weak else ""
+        parts.append(say("why.not_told", families=_listed(alone[:3])))
     if strong:
-        return Said(
-            f"{said}Without {literal(str(strong[0][0]))}, {{}} of the records looked at would be certain instead of "
-            f"{{}}.{rest}",
-            (strong[0][1], strong[0][2]),
-        )
-    return said or "No family of tables gives it away alone: what each tells is repeated by others."
+        family, without, with_all = strong[0][:3]
+        parts.append(say("why.strong", family=str(family), without=without, all=with_all))
+        if weak := len(rows) - len(strong) - len(alone):
+            parts.append(say("why.weak", weak=weak, families=len(rows)))
+    return joined(*parts) if parts else say("why.none")
 
 
 def size(found: Certainty) -> Section:
@@ -274,37 +241,28 @@ def size(found: Certainty) -> Section:
             certain = Share(round(row["certain_share"] * row["population"]), row["population"])
             printed = [Measure(census[row["band"]], 0)] if census else []
             rows.append((row["band"], Count(row["blocks"]), Count(row["population"]), share, certain, *printed))
-    theirs = f"{found.reference}, published"
+    places, theirs = plural(found.place), phrase("size.published", reference=found.reference)
     table = Table(
-        "by-size", f"Certainty by the size of the {found.place}",
-        (Column("persons"), Column(plural(found.place)), Column("people", "persons"),
-         Column("with one solution", "one_solution"), Column("certain records", "certain"),
+        "by-size", phrase("size.table", place=found.place),
+        (Column(phrase("columns.persons")), Column(places), Column(phrase("size.people"), "persons"),
+         Column(phrase("size.one_solution"), "one_solution"), Column(phrase("size.certain"), "certain"),
          *([Column(theirs, "one_solution", published=True)] if census else [])),
-        tuple(rows), f"solvar/summary.json: by_size{'; published: Abowd et al., Table S5' if census else ''}",
-        (f"The published figures are of all {plural(found.place)} of the {found.reference} of the United States, by "
-         "the same tables.",) if census else (),
-        places=1,
+        tuple(rows), phrase("size.source_beside" if census else "size.source"),
+        (phrase("size.note", places=places, reference=found.reference),) if census else (), places=1,
     )  # fmt: skip
-    says = f"The share of {plural(found.place)} of a size that have one solution; lines are 95% intervals."
     chart = Chart(
-        "by-size-chart", f"{plural(found.place).capitalize()} with one solution, by number of persons", says, table,
-        (Series(3, "these tables", "dot"), *([Series(5, theirs, "ring")] if census else [])),
-        "share with one solution", up=True, most=len(rows) - 1,
+        "by-size-chart", phrase("size.chart", places=places.capitalize()), phrase("size.chart_says", places=places),
+        table, (Series(3, phrase("size.ours"), "dot"), *([Series(5, theirs, "ring")] if census else [])),
+        phrase("size.axis"), up=True, most=len(rows) - 1,
     )  # fmt: skip
-    more = (
-        f", more than live in those {plural(found.place)}, since records can be certain where a {found.place} as a "
-        "whole is not"
-        if found.head["share_certain"] > found.head["zero_solvar_population_share"]
-        else ""
-    )
-    lead = Said(
-        f"{{}} of {plural(found.place)} have one solution; {{}} of all records are certain{more}.",
-        (found.one_solution, found.share),
-    )
+    more = found.head["share_certain"] > found.head["zero_solvar_population_share"]
+    lead = say(
+        "size.lead_more" if more else "size.lead", one=found.one_solution, certain=found.share, places=places,
+        place=found.place,
+    )  # fmt: skip
     undecided = int(found.head["undecided"])
-    notes = (Words((Said(f"Undecided within the limits of this run: {{}} {plural(found.place)}; their bounds are used.",
-                         (Count(undecided),)),)),) if undecided else ()  # fmt: skip
-    return Section("size", "How sure, by size of place", lead, (chart, *notes))
+    notes = (Words((say("size.undecided", number=Count(undecided), places=places),)),) if undecided else ()
+    return Section("size", phrase("size.title"), lead, (chart, *notes))
 
 
 def _census() -> dict[str, float]:
@@ -319,30 +277,23 @@ def rules(results: Sequence[RuleResult]) -> Section:
     judged = [one for one in results if one.judged]
     broken = [one for one in judged if not one.passed]
     table = Table(
-        "rules", "The rebuilt records and the rules for microdata",
-        (Column("rule"), Column("the rule wants"), Column("persons concerned", "rule"), Column("smallest", "persons"),
-         Column("too small"), Column("of"), Column("verdict")),
+        "rules", phrase("rules.table"),
+        columns("rules.columns", "", "", "rule", "persons", "", "", ""),
         tuple(
             (
                 one.title, one.wants, Share(one.part, one.whole),
                 None if one.smallest is None else Count(one.smallest),
                 Count(one.below, people=False) if one.units else None,
                 Count(one.units, people=False) if one.units else None,
-                "not judged here" if not one.judged else "kept" if one.passed else "broken",
+                phrase("rules.not_judged" if not one.judged else "rules.kept" if one.passed else "rules.broken"),
             )
             for one in results
         ),
-        "rebuilt/records.parquet and solvar/places.parquet, counted over their columns",
-        tuple(dict.fromkeys(f"Taken over: {one.over}." for one in results)),
+        phrase("rules.source"), tuple(dict.fromkeys(phrase("rules.over", over=one.over) for one in results)),
     )  # fmt: skip
-    lead = (
-        f"No: of {len(judged)} tests that can be made here, {len(broken)} fail. The tables were published under their "
-        "own rules; the records that follow from them were not."
-        if broken
-        else "As far as this can be judged here, yes."
-    )
-    return Section("rules", "Would these records have been released?", lead, (table,))
+    lead = phrase("rules.no", tests=len(judged), broken=len(broken)) if broken else phrase("rules.yes")
+    return Section("rules", phrase("rules.title"), lead, (table,))
 
 
 def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else ""
+    return "".join(names) if len(names) < 2 else f"{', '.join(names[:-1])}{phrase('page.and')}{names[-1]}"

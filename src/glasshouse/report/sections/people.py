@@ -14,16 +14,16 @@ from glasshouse.report.description import (
     Column,
     Count,
     Measure,
-    Said,
     Section,
     Series,
     Share,
     Table,
     Verdict,
 )
+from glasshouse.report.words import columns, phrase, plain, say
 
 EXPOSED = "nonmodal-unique"
-GROUPS = {"all": "everyone on the list", "nonmodal": "unlike their neighbours", EXPOSED: "the most exposed"}
+GROUPS = ("all", "nonmodal", EXPOSED)
 RATES = "risk/rates.parquet"
 ALL = "all"
 
@@ -39,22 +39,15 @@ def exposed(rates: pl.DataFrame, data: str, attacker: str) -> dict[str, Any] | N
 
 def verdict(rates: pl.DataFrame | None, data: str, attacker: str, why_not: str) -> Verdict:
     """The third number of the first screen."""
-    title, meaning = (
-        "Precision for the most exposed",
-        "How often an attacker with a list of names is right about people who differ from their neighbours and are "
-        "alone in their place with their sex and age.",
-    )
+    title, meaning = phrase("people.verdict"), phrase("people.verdict_meaning")
     row = None if rates is None else exposed(rates, data, attacker)
     if row is None:
-        reason = why_not or "no person of the most exposed group was linked"
-        return Verdict(title, None, f"Not measured: {reason}.", meaning, "precision", "methods", RATES)
-    guess = Measure(row["baseline"], row["putative"])
+        reason = why_not or phrase("people.nobody")
+        return Verdict(title, None, phrase("page.not_measured", reason=reason), meaning, "precision", "methods", RATES)
     lost = row["advantage_low"] is not None and row["advantage_low"] <= 0
-    more = " No better than guessing, as far as this tells." if lost else ""
-    return Verdict(
-        title, Share(row["confirmed"], row["putative"], row["low"], row["high"]),
-        Said(f"Guessing reaches {{}} for the same people.{more}", (guess,)), meaning, "exposed", "identify", RATES,
-    )  # fmt: skip
+    beside = say("people.guessing_lost" if lost else "people.guessing", guess=Measure(row["baseline"], row["putative"]))
+    precision = Share(row["confirmed"], row["putative"], row["low"], row["high"])
+    return Verdict(title, precision, beside, meaning, "exposed", "identify", RATES)
 
 
 def identify(
@@ -72,39 +65,29 @@ def identify(
     """
     attackers = rates["attacker"].unique(maintain_order=True).to_list()
     table = _rates(rates, data, attackers)
-    says = (
-        "Dots: how often the attacker is right when claiming to know; ticks: guessing from the same release. "
-        "Lines are 95% intervals."
-    )
-    series = (Series(5, "precision", "dot"), Series(6, "guessing", "tick"))
-    blocks: list[Block] = [
-        Chart("precision-chart", "Precision against guessing", says, table, series, "precision", panel=0)
-    ]
+    says, precision = phrase("people.chart_says"), phrase("columns.precision")
+    series = (Series(5, precision, "dot"), Series(6, phrase("columns.guessing"), "tick"))
+    blocks: list[Block] = [Chart("precision-chart", phrase("people.chart"), says, table, series, precision, panel=0)]
     size = _by_size(rates, data, attacker, places)
     if size is not None:
-        blocks.append(
-            Chart("precision-size-chart", "The most exposed, by size of place", says, size,
-                  (Series(5, "precision", "dot"), Series(6, "guessing", "tick")), "precision", up=True)
-        )  # fmt: skip
+        blocks.append(Chart("precision-size-chart", phrase("people.by_size"), says, size, series, precision, up=True))
     blocks.append(_agreement(agreement, names))
     if left_out is not None and left_out.height:
         blocks.append(_left_out(left_out, data))
     row = exposed(rates, data, attacker)
-    lead: Any = "Rebuilt records, linked to lists of named people and checked against the truth."
+    lead = say("people.linked")
     if row is not None:
-        lead = Said(
-            "About the most exposed, an attacker with the best of these lists is right in {} of cases; guessing would "
-            "be in {}.",
-            (Share(row["confirmed"], row["putative"], row["low"], row["high"]),
-             Measure(row["baseline"], row["putative"])),
+        lead = say(
+            "people.lead", precision=Share(row["confirmed"], row["putative"], row["low"], row["high"]),
+            guess=Measure(row["baseline"], row["putative"]),
         )  # fmt: skip
-    return Section("identify", "Who could be identified", lead, tuple(blocks))
+    return Section("identify", phrase("people.title"), lead, tuple(blocks))
 
 
 def _rates(rates: pl.DataFrame, data: str, attackers: Sequence[str]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for attacker in attackers:
-        for group, title in GROUPS.items():
+        for group in GROUPS:
             some = rates.filter(
                 (pl.col("data") == data) & (pl.col("attacker") == attacker) & (pl.col("group") == group)
                 & (pl.col("band") == ALL)
@@ -112,19 +95,24 @@ def _rates(rates: pl.DataFrame, data: str, attackers: Sequence[str]) -> Table:
             for row in some.iter_rows(named=True):
                 linked, right = row["putative"], row["confirmed"]
                 rows.append((
-                    attacker, title, Count(row["population"]), Count(linked), Count(right),
+                    attacker, phrase(f"people.groups.{group}"), Count(row["population"]), Count(linked), Count(right),
                     Share(right, linked, row["low"], row["high"]) if linked else None,
                     Measure(row["baseline"], linked) if linked and row["baseline"] is not None else None,
                     _advantage(row) if linked else None,
                     Share(min(right, row["population"]), row["population"]) if row["population"] else None,
                 ))  # fmt: skip
     return Table(
-        "reidentification", "Re-identification by list and group",
-        (Column("list", "list"), Column("people", "exposed"), Column("looked for", "population"),
-         Column("putative", "putative"), Column("confirmed", "confirmed"), Column("precision", "precision"),
-         Column("guessing", "guess"), Column("more than guessing", "guess"), Column("found", "found")),
-        tuple(rows), f"{RATES}: rows of data '{data}', band 'all'", keys=2,
+        "reidentification", phrase("people.table"),
+        (Column(phrase("columns.list"), "list"), Column(phrase("columns.people"), "exposed"), *_counted(),
+         Column(phrase("columns.guessing"), "guess"), Column(phrase("people.more"), "guess"),
+         Column(phrase("people.found"), "found")),
+        tuple(rows), phrase("people.source", file=RATES, data=data), keys=2,
     )  # fmt: skip
+
+
+def _counted() -> tuple[Column, ...]:
+    terms = {"looked_for": "population", "putative": "putative", "confirmed": "confirmed", "precision": "precision"}
+    return tuple(Column(phrase(f"columns.{name}"), term) for name, term in terms.items())
 
 
 def _advantage(row: Mapping[str, Any]) -> Cell:
@@ -149,11 +137,10 @@ def _by_size(rates: pl.DataFrame, data: str, attacker: str, places: Mapping[str,
     if len(rows) < 2:
         return None
     return Table(
-        "reidentification-size", f"The most exposed, by size of place (list: {attacker})",
-        (Column("persons in the place"), Column("places"), Column("looked for", "population"),
-         Column("putative", "putative"), Column("confirmed", "confirmed"), Column("precision", "precision"),
-         Column("guessing", "guess")),
-        rows, f"{RATES}: rows of data '{data}', group '{EXPOSED}', attacker '{attacker}'", places=1,
+        "reidentification-size", phrase("people.by_size_table", attacker=attacker),
+        (Column(phrase("people.in_place")), Column(phrase("people.places")), *_counted(),
+         Column(phrase("columns.guessing"), "guess")),
+        rows, phrase("people.by_size_source", file=RATES, data=data, group=EXPOSED, attacker=attacker), places=1,
     )  # fmt: skip
 
 
@@ -161,7 +148,8 @@ def _agreement(agreement: pl.DataFrame, names: Mapping[str, str]) -> Table:
     some = agreement.filter((pl.col("group") == ALL) & (pl.col("band") == ALL))
     rows = tuple(
         (
-            f"{names.get(row['data'], row['data'])}, compared with {names.get(row['with'], row['with'])}",
+            phrase("people.compared", one=names.get(row["data"], row["data"]),
+                   other=names.get(row["with"], row["with"])),
             Count(row["population"]), Share(row["binned"], row["population"], row["binned_low"], row["binned_high"]),
             Share(row["exact"], row["population"], row["exact_low"], row["exact_high"]),
             None if row["baseline"] is None else Measure(row["baseline"], row["population"]),
@@ -169,10 +157,9 @@ def _agreement(agreement: pl.DataFrame, names: Mapping[str, str]) -> Table:
         for row in some.iter_rows(named=True)
     )  # fmt: skip
     return Table(
-        "agreement", "How many records agree",
-        (Column("records"), Column("records compared", "persons"), Column("agree, age in bins", "agreement"),
-         Column("agree, age in years", "agreement"), Column("guessing", "guess")),
-        rows, "risk/agreement.parquet: rows of group 'all', band 'all'",
+        "agreement", phrase("people.agreement"),
+        columns("people.agreement_columns", "", "persons", "agreement", "agreement", "guess"),
+        rows, phrase("people.agreement_source"),
     )  # fmt: skip
 
 
@@ -180,8 +167,9 @@ def _left_out(frame: pl.DataFrame, data: str) -> Table:
     some = frame.filter(pl.col("data").is_in([data, "MDG", "PRG"]))
     rows = tuple(
         (
-            row["attacker"], GROUPS.get(row["group"], row["group"]),
-            "rebuilt records" if row["data"] == data else f"guessing ({row['data']})", Count(row["persons"]),
+            row["attacker"], plain(f"people.groups.{row['group']}", row["group"]),
+            phrase("people.rebuilt") if row["data"] == data else phrase("people.guesser", name=row["data"]),
+            Count(row["persons"]),
             Share(row["right_in"], row["persons"]), Share(row["right_out"], row["persons"]),
             Measure(row["difference"], row["persons"], "points", row["low"], row["high"]),
         )
@@ -189,10 +177,7 @@ def _left_out(frame: pl.DataFrame, data: str) -> Table:
         if row["persons"]
     )  # fmt: skip
     return Table(
-        "left-out", "What a person's own answer adds",
-        (Column("list"), Column("people"), Column("by"), Column("persons taken out", "left_out"),
-         Column("right with", "left_out"), Column("right without", "left_out"),
-         Column("because they answered", "left_out")),
-        rows, "risk/leave-one-out.parquet: persons taken out one by one, the attack repeated",
-        keys=3,
+        "left-out", phrase("people.left_out"),
+        columns("people.left_out_columns", "", "", "", *["left_out"] * 4),
+        rows, phrase("people.left_out_source"), keys=3,
     )  # fmt: skip
