@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final, Literal
 
+from glasshouse.report.language import one as one_text
+
 Version = Literal["internal", "public"]
 Style = Literal["share", "points", "number"]  # 12.3%, +1.2 points, 3.14
 Tone = Literal["bad", "good", "plain"]
@@ -382,7 +384,7 @@ def words(cell: Cell) -> str:
         case str():
             return cell
         case Hidden():
-            return "hidden"
+            return one_text("numbers.hidden")
         case Count():
             return f"{cell.value:,}"
         case Share():
@@ -404,14 +406,14 @@ def text(sentence: Sentence) -> str:
     """
     if isinstance(sentence, str):
         return sentence
-    return sentence.template.format(*("(hidden)" if cell is HIDDEN else words(cell) for cell in sentence.cells))
+    return sentence.template.format(*(f"({words(cell)})" if cell is HIDDEN else words(cell) for cell in sentence.cells))
 
 
 def styled(value: float, style: Style) -> str:
     if style == "share":
         return f"{value:.1%}"
     if style == "points":
-        return f"{round(100 * value, 1) + 0.0:+.1f} points"  # and no minus before 0
+        return one_text("numbers.points").format(value=round(100 * value, 1) + 0.0)  # and no minus before 0
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
@@ -420,7 +422,7 @@ def interval(cell: Cell) -> str:
     if not isinstance(cell, (Share, Measure)) or cell.low is None or cell.high is None:
         return ""
     style: Style = cell.style if isinstance(cell, Measure) else "share"
-    return f"{styled(cell.low, style)} to {styled(cell.high, style)}"
+    return one_text("numbers.interval").format(low=styled(cell.low, style), high=styled(cell.high, style))
 
 
 def said(cell: Cell) -> str:

@@ -11,10 +11,14 @@ from glasshouse.assess.paper_tables import PaperTable
 from glasshouse.assess.variability import ALL, BANDS
 from glasshouse.report.description import Cell, Chart, Column, Series, Share, Table
 from glasshouse.report.figure import Figure
-from glasshouse.report.words import phrase
+from glasshouse.report.words import phrase, several
+from glasshouse.report.words import table as texts
 
-PANELS = {"all": "everyone on the list", "nonmodal": "nonmodal persons", "nonmodal-unique": "nonmodal and unique"}
 LEAST = 10  # putative re-identifications behind a point
+_LEFT = {  # counts, with the texts of their two headings
+    "persons": ("", "persons"), "listed": ("", "listed"), "inferred_in": ("with_person", "inferred"),
+    "right_in": ("with_person", "right"), "inferred_out": ("without", "inferred"), "right_out": ("without", "right"),
+}  # fmt: skip
 
 
 def picture(rates: pl.DataFrame, learnt: str, place: str) -> Figure:
@@ -23,16 +27,16 @@ def picture(rates: pl.DataFrame, learnt: str, place: str) -> Figure:
     `learnt` says what the attacker would learn, `place` what is small or large. Of the last attacker of the run: by
     custom the best informed.
     """
-    attacker = rates["attacker"][-1] if rates.height else ""
+    attacker, panels = rates["attacker"][-1] if rates.height else "", texts("reidentification.groups")
     some = rates.filter(
-        pl.col("attacker") == attacker, pl.col("group").is_in(list(PANELS)), pl.col("band") != ALL,
+        pl.col("attacker") == attacker, pl.col("group").is_in(list(panels)), pl.col("band") != ALL,
         pl.col("putative") >= LEAST,
     )  # fmt: skip
     data = some["data"].unique(maintain_order=True).to_list()
     known = {(row["group"], row["band"], row["data"]): row for row in some.iter_rows(named=True)}
     rows = [
-        (PANELS[group], band, *(_precision(known.get((group, band, name))) for name in data))
-        for group in PANELS
+        (panels[group], band, *(_precision(known.get((group, band, name))) for name in data))
+        for group in panels
         for band in BANDS
         if any((group, band, name) in known for name in data)
     ]
@@ -55,30 +59,19 @@ def _precision(row: dict[str, Any] | None) -> Cell:
 
 def left_out_table(found: pl.DataFrame) -> PaperTable:
     """What is not in the paper: persons left out one by one, in the shape of its tables."""
-    keys = {"attacker": "List", "group": "Persons", "data": "Data"}
-    counts = {
-        "persons": ("", "Left out"), "listed": ("", "On the list"), "inferred_in": ("With the person", "Inferred"),
-        "right_in": ("With the person", "Right"), "inferred_out": ("Without", "Inferred"),
-        "right_out": ("Without", "Right"),
-    }  # fmt: skip
+    keys, heads = texts("left_out.keys"), texts("left_out.heads")
     columns = [PaperColumn(name, "key", ("", "", heading)) for name, heading in keys.items()]
-    columns += [PaperColumn(name, "count", ("", *headings)) for name, headings in counts.items()]
     columns += [
-        PaperColumn("share_in", "share", ("", "Right of all left out", "With"), ratio=("right_in", "persons", 1)),
-        PaperColumn("share_out", "share", ("", "Right of all left out", "Without"), ratio=("right_out", "persons", 1)),
-        PaperColumn("difference", "share", ("", "Because they answered", "Difference")),
-        PaperColumn("difference_low", "low", ("", "Because they answered", "95% from")),
-        PaperColumn("difference_high", "high", ("", "Because they answered", "to")),
+        PaperColumn(name, "count", ("", heads[over] if over else "", heads[under]))
+        for name, (over, under) in _LEFT.items()
+    ]
+    columns += [
+        PaperColumn("share_in", "share", ("", heads["of_all"], heads["with"]), ratio=("right_in", "persons", 1)),
+        PaperColumn("share_out", "share", ("", heads["of_all"], heads["without"]), ratio=("right_out", "persons", 1)),
+        PaperColumn("difference", "share", ("", heads["because"], heads["difference"])),
+        PaperColumn("difference_low", "low", ("", heads["because"], heads["from"])),
+        PaperColumn("difference_high", "high", ("", heads["because"], heads["to"])),
     ]
     renamed = found.rename({"low": "difference_low", "high": "difference_high"})
-    return PaperTable(
-        "left out",
-        "What a person's own answer gave away: inference with and without them (not in the paper)",
-        (
-            "Each person was taken out of the data, which were tabulated and rebuilt again; the list stays.",
-            "+MDG: the modal guess where no record is found. Persons who are not on the list count as not seen.",
-            "A larger difference is worse for the people.",
-        ),
-        renamed.select(column.name for column in columns),
-        tuple(columns),
-    )
+    frame = renamed.select(column.name for column in columns)
+    return PaperTable("left out", phrase("left_out.title"), several("left_out.notes"), frame, tuple(columns))

@@ -58,7 +58,7 @@ def picture(places: pl.DataFrame, published: pl.DataFrame | None = None) -> Figu
     persons, blocks_ = Scale(phrase("variability.persons"), "log"), phrase("variability.blocks")
     mean = Table(
         "solvar-mean", phrase("variability.mean"),
-        (Column(persons.title), Column(blocks_), Column("solvar", "solvar")),
+        (Column(persons.title), Column(blocks_), Column(phrase("columns.solvar"), "solvar")),
         tuple(
             (number(row["persons"]), Count(row["blocks"]),
              Measure(row["mean"], row["population"], "share", row["mean"], row["mean_upper"]))
@@ -73,8 +73,8 @@ def picture(places: pl.DataFrame, published: pl.DataFrame | None = None) -> Figu
     marks = _marks(published, float(edges[-1]))
     share = Table(
         "solvar-share", phrase("variability.share"),
-        (Column(persons.title), Column(blocks_), Column("one solution", "one_solution"),
-         Column("published", "one_solution", published=True)),
+        (Column(persons.title), Column(blocks_), Column(phrase("size.one_solution"), "one_solution"),
+         Column(phrase("variability.published"), "one_solution", published=True)),
         (*shares, *((number(at), None, None, Measure(value, 0)) for at, value in marks)), "", keys=0,
     )  # fmt: skip
     rings = (Series(3, phrase("variability.published"), "ring"),) if marks else ()
