@@ -98,7 +98,7 @@ def spec(block: Curves, rows: Rows, *, narrow: bool) -> Spec:
             at = {"x": {"field": "x", **x}} if along == "x" else {"y": {"field": "y", **y}}
             layers.append({"data": {"values": [{along: value}]}, "mark": dashed, "encoding": at})
     layers += list(_names(block, rows, x, y))
-    empty = [_layer({"type": "point", "opacity": 0, "aria": False}, [], x, y)]
+    empty = [_layer({"type": "point", "opacity": 0, "aria": False, "stroke": "var(--none)"}, [], x, y)]
     return {
         "background": None,
         "padding": {"left": 4, "top": 6, "bottom": 4, "right": 18},

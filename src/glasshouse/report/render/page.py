@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from json import dumps
-from typing import Any
 
 from glasshouse.report.description import (
     Block,
@@ -89,30 +88,31 @@ def _sections(report: Report) -> Iterator[tuple[object, list[_View]]]:
             table = block if isinstance(block, Table) else getattr(block, "table", None)
             first = table is not None and table.name not in seen
             seen |= {table.name} if table is not None else set()
-            views.append(_View(type(block).__name__, block, table, first, **_drawn(block, worse)))
+            views.append(_drawn(_View(type(block).__name__, block, table, first), worse))
         yield section, views
 
 
-def _drawn(block: Block, worse: Mapping[str, str]) -> dict[str, Any]:
+def _drawn(view: _View, worse: Mapping[str, str]) -> _View:
+    block = view.block
     match block:
         case Chart() | Curves() | Tiles():
             keys = legend(block)
-            shown = {"wide": tuple(pictures(block, narrow=False)), "narrow": tuple(pictures(block, narrow=True))}
-            return {**shown, "keys": tuple(keys) if len(keys) > 1 else ()}
+            wide, narrow = (tuple(pictures(block, narrow=narrow)) for narrow in (False, True))
+            return replace(view, wide=wide, narrow=narrow, keys=tuple(keys) if len(keys) > 1 else ())
         case Map():  # scales well, as it has no text in it
-            return {"wide": tuple(pictures(block, narrow=False)), "keys": tuple(legend(block))}
+            return replace(view, wide=tuple(pictures(block, narrow=False)), keys=tuple(legend(block)))
         case Explorer():
-            return {"data": _script_data(_settings(block, worse))}
+            return replace(view, data=_script_data(_settings(block, worse)))
         case Noise():
             levels = [{"name": name, "rho": rho} for name, rho in block.levels]
-            return {"data": _script_data({"levels": levels, "scale": block.scale})}
-    return {}
+            return replace(view, data=_script_data({"levels": levels, "scale": block.scale}))
+    return view
 
 
 # What the script reads
 
 
-def _settings(block: Explorer, worse: Mapping[str, str]) -> dict[str, Any]:
+def _settings(block: Explorer, worse: Mapping[str, str]) -> Mapping[str, object]:
     table = block.table
     columns = []
     for number, column in enumerate(table.columns):
@@ -127,8 +127,8 @@ def _settings(block: Explorer, worse: Mapping[str, str]) -> dict[str, Any]:
     return {"columns": columns, "rows": rows, "guesses": guesses, "first": max(table.keys, 2)}
 
 
-def _point(cell: Cell) -> dict[str, Any]:
-    found: dict[str, Any] = {"value": value_of(cell), "text": words(cell)}
+def _point(cell: Cell) -> Mapping[str, object]:
+    found: dict[str, object] = {"value": value_of(cell), "text": words(cell)}
     if interval(cell) and isinstance(cell, (Share, Measure)):
         found |= {"low": cell.low, "high": cell.high, "reach": interval(cell)}
     return found

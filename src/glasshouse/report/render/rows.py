@@ -187,7 +187,8 @@ class Plot:
         return {"data": {"values": rows}, "mark": mark, "encoding": encoding}
 
     def _layers(self) -> Iterator[Spec]:
-        yield self._layer({"type": "point", "opacity": 0, "aria": False, "size": 1}, [{"at": 0, "from": 0}])  # the axes
+        unseen = {"type": "point", "opacity": 0, "aria": False, "size": 1, "stroke": "var(--none)"}
+        yield self._layer(unseen, [{"at": 0, "from": 0}])  # the axes
         if not self.chart.up:
             yield self._names()
         for look in _looks(self.chart):

@@ -222,13 +222,14 @@ def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str],
         tuple(range(2, first)), tuple(range(first, first + len(costs) + len(uses))),
         {2 + list(risks).index(key): len(columns) - len(guesses) + number for number, key in enumerate(guesses)},
     )  # fmt: skip
-    best, on_front = _best(summary), front(summary).filter(~pl.col("dominated"))["setting"]
+    points = front(summary)
+    best, on_front = _best(points), points.filter(~pl.col("dominated"))["setting"]
     lead = say("protecting.none")
     if best is not None:
         lead = say(
-            "protecting.lead_enough" if _enough(best) else "protecting.lead", front="; ".join(on_front),
-            setting=best["setting"], found=about.found(best["risk"]),
-            guess=None if best["baseline"] is None else about.found(best["baseline"]),
+            "protecting.lead_enough" if best.enough else "protecting.lead", front="; ".join(on_front),
+            setting=best.name, found=about.found(best.risk),
+            guess=None if best.guess is None else about.found(best.guess),
         )  # fmt: skip
     left: tuple[Block, ...] = ()
     if refused:  # why is for the office alone: a complaint about a file may quote it
@@ -244,35 +245,43 @@ def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str],
 def verdict(summary: pl.DataFrame | None, about: About, why_not: str) -> Verdict:
     """The fourth number of the first screen: a protection on the front."""
     title = phrase("protecting.best")
-    best = None if summary is None else _best(summary)
-    if best is None or summary is None:
+    points = None if summary is None else front(summary)
+    best = None if points is None else _best(points)
+    if best is None or points is None:
         said = phrase("page.not_measured", reason=why_not or phrase("protecting.no_setting"))
         return Verdict(title, None, said, phrase("protecting.best_meaning"), "found", "methods", SOURCE)
-    none = next((row for row in front(summary).iter_rows(named=True) if not row["protect"]), None)
+    none = points.filter(pl.col("protect") == "")["risk"].to_list()
     cells: dict[str, Cell] = {
-        "found": about.found(best["risk"]), "error": Measure(best["cost"], about.persons),
-        "guess": None if best["baseline"] is None else about.found(best["baseline"]),
-        "nothing": None if none is None else about.found(none["risk"]),
+        "found": about.found(best.risk), "error": Measure(best.cost, about.persons),
+        "guess": None if best.guess is None else about.found(best.guess),
+        "nothing": about.found(none[0]) if none else None,
     }  # fmt: skip
-    beside = say("protecting.best_beside" if none is None else "protecting.best_beside_nothing", **cells)
-    meaning = phrase("protecting.best_enough" if _enough(best) else "protecting.best_nearest")
-    return Verdict(title, str(best["setting"]), beside, meaning, "found", "protections", SOURCE)
+    beside = say("protecting.best_beside_nothing" if none else "protecting.best_beside", **cells)
+    meaning = phrase("protecting.best_enough" if best.enough else "protecting.best_nearest")
+    return Verdict(title, best.name, beside, meaning, "found", "protections", SOURCE)
 
 
-def _best(summary: pl.DataFrame) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class _Setting:
+    """A point of the front: the risk that is left, what guessing reaches, and the cost."""
+
+    name: str
+    risk: float
+    low: float | None
+    guess: float | None
+    cost: float
+
+    @property
+    def enough(self) -> bool:
+        """Is the attack no better than guessing, as far as its interval tells?"""
+        return self.guess is not None and (self.risk if self.low is None else self.low) <= self.guess
+
+
+def _best(points: pl.DataFrame) -> _Setting | None:
     """The cheapest setting on the front that is no better than guessing, as far as it tells; else the safest."""
-    points = front(summary).filter(~pl.col("dominated") & (pl.col("protect") != "")).sort("cost")
-    if not points.height:
-        return None
-    rows = points.to_dicts()
-    enough = [row for row in rows if _enough(row)]
-    return enough[0] if enough else min(rows, key=lambda row: row["risk"])
-
-
-def _enough(row: Mapping[str, Any]) -> bool:
-    """Is the attack no better than guessing, as far as its interval tells?"""
-    least = row["risk"] if row["risk_low"] is None else row["risk_low"]
-    return row["baseline"] is not None and least <= row["baseline"]
+    some = points.filter(~pl.col("dominated") & (pl.col("protect") != "")).sort("cost")
+    rows = [_Setting(*row) for row in some.select("setting", "risk", "risk_low", "baseline", "cost").iter_rows()]
+    return next((row for row in rows if row.enough), min(rows, key=lambda row: row.risk, default=None))
 
 
 def _some(summary: pl.DataFrame, measure: str) -> pl.DataFrame:

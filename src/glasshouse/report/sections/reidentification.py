@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from glasshouse.assess.paper_tables import Column as PaperColumn
 from glasshouse.assess.paper_tables import PaperTable
 from glasshouse.assess.variability import ALL, BANDS
-from glasshouse.report.description import Cell, Chart, Column, Series, Share, Table
+from glasshouse.report.description import Chart, Column, Series, Share, Table
 from glasshouse.report.figure import Figure
 from glasshouse.report.words import phrase, several
 from glasshouse.report.words import table as texts
@@ -33,9 +31,9 @@ def picture(rates: pl.DataFrame, learnt: str, place: str) -> Figure:
         pl.col("putative") >= LEAST,
     )  # fmt: skip
     data = some["data"].unique(maintain_order=True).to_list()
-    known = {(row["group"], row["band"], row["data"]): row for row in some.iter_rows(named=True)}
+    known = _shares(some)
     rows = [
-        (panels[group], band, *(_precision(known.get((group, band, name))) for name in data))
+        (panels[group], band, *(known.get((group, band, name)) for name in data))
         for group in panels
         for band in BANDS
         if any((group, band, name) in known for name in data)
@@ -53,8 +51,10 @@ def picture(rates: pl.DataFrame, learnt: str, place: str) -> Figure:
     return Figure.of(Chart("precision", title, says, table, series, phrase("reidentification.axis"), up=True, panel=0))
 
 
-def _precision(row: dict[str, Any] | None) -> Cell:
-    return None if row is None else Share(row["confirmed"], row["putative"], row["low"], row["high"])
+def _shares(some: pl.DataFrame) -> dict[tuple[str, str, str], Share]:
+    """The precision of each group, band and data."""
+    numbers = some.select("group", "band", "data", "confirmed", "putative", "low", "high")
+    return {(group, band, data): Share(*share) for group, band, data, *share in numbers.iter_rows()}
 
 
 def left_out_table(found: pl.DataFrame) -> PaperTable:
