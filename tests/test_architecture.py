@@ -34,8 +34,9 @@ ONE_IMPORTER = {
     "opendp": None,
     "dask": "engine/dask.py",
     "distributed": "engine/dask.py",
-    "xlsxwriter": "report/workbook.py",
-    "jinja2": "report/templates.py",
+    "xlsxwriter": "report/render/sheets.py",
+    "jinja2": "report/render/templates.py",
+    "vl_convert": "report/render/vega.py",
 }
 MODULES = sorted(SRC.rglob("*.py"))
 

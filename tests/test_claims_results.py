@@ -31,9 +31,11 @@ from glasshouse.assess.paper_claims import beside_paper, marginal_sets, publishe
 from glasshouse.assess.rates import Rate
 from glasshouse.commands.words.verify import lines_for_people, told
 from glasshouse.errors import InputError
-from glasshouse.report.charts import write as draw
-from glasshouse.report.claims import columns_picture, picture, write
-from glasshouse.report.claims_tables import LEAST, tables
+from glasshouse.report.beside import described
+from glasshouse.report.description import Measure
+from glasshouse.report.render.drawing import pictures
+from glasshouse.report.sections.claims import LEAST, columns_picture, picture, write
+from glasshouse.report.sections.claims_tables import tables, whom
 from glasshouse.scenarios.load import load
 
 Row = dict[str, Any]
@@ -154,8 +156,8 @@ def test_a_run_that_asks_about_singletons_only() -> None:
     for frame in (results.by_columns, results.baselines, results.columns_used, results.combinations):
         assert set(frame["multiplicity"]) == {SINGLETON}
     assert not [line for line in lines_for_people(results) if "one or several" in line]
-    assert "any number" not in str(picture(results.by_columns, results.baselines).spec())
-    assert len(tables(results, public=False)) == 8
+    assert "any number" not in str(picture(results.by_columns, results.baselines))
+    assert len(tables(results)) == 8
 
 
 def test_a_block_is_unique_only_if_proved() -> None:
@@ -229,7 +231,7 @@ def test_no_claims_at_all() -> None:
     assert results.by_columns["share_high"].min() > 0.5  # type: ignore[operator]  # two blocks say little
     assert lines_for_people(results)[-1].endswith("0 of 0 claims")
     assert columns_picture(results.columns_used).title == "No claim is verified"
-    assert len(tables(results, public=True)) == 8
+    assert len(tables(results)) == 8
 
 
 # Laws
@@ -467,25 +469,40 @@ def test_the_tables_name_no_block_and_no_household(tmp_path: Path) -> None:
             text = path.read_bytes().decode(errors="replace") if name.endswith("html") else str(pl.read_parquet(path))
         assert "99001" not in text and "nobody else may know" not in text, name
     public = (tmp_path / "tables-public.html").read_text(encoding="utf-8")
-    assert "guessed from the tract" not in public  # fewer than ten claims
+    assert "guessed from the tract" not in public  # claims too few for a share
     assert "guessed from the tract" in (tmp_path / "tables.html").read_text(encoding="utf-8")
     assert "Ours are of a toy." in public
 
 
 def test_every_table_says_what_is_worse_and_every_share_is_of_what_is_shown() -> None:
-    for public in (False, True):
-        for table in tables(toy(), public=public):
-            assert any("worse" in note for note in table.notes), table.name  # house rule 2
-            assert [column.name for column in table.columns] == table.frame.columns
-            for column in table.columns:
-                assert column.ratio is None or set(column.ratio[:2]) <= set(table.frame.columns)
+    for table in tables(toy()):
+        assert any("worse" in note for note in table.notes), table.name  # house rule 2
+        assert [column.name for column in table.columns] == table.frame.columns
+        for column in table.columns:
+            assert column.ratio is None or set(column.ratio[:2]) <= set(table.frame.columns)
+
+
+def test_numbers_know_how_many_they_are_about() -> None:
+    """Convention 55: a share without counts beside it is hidden by how many households its row is about."""
+    made = tables(toy())
+    told = whom(made, toy())
+    for table in made:
+        found = described(table, told.get(table.name))
+        for row in found.rows:
+            for column, cell in zip(found.columns, row, strict=True):
+                if isinstance(cell, Measure):
+                    assert (cell.over == 0) == column.published
+    households = dict(toy().by_columns.select("k", "households").rows())
+    (v4,) = (described(table, told["V4"]) for table in made if table.name == "V4")
+    ours = [cell.over for row in v4.rows for cell in row if isinstance(cell, Measure) and cell.over]
+    assert ours and set(ours) <= set(households.values())
 
 
 def test_large_blocks_are_counted_together() -> None:
     homes = places_of([place(1, 1), place(2, 21), place(3, 50), place(4, 51), place(5, 987)])
     rows = [count(n, 1, m, 0, 0, 0, None) for n in range(1, 6) for m in MULTIPLICITIES]
     results = summed_up(claims_of([]), counts_of(rows), homes, NAMES)
-    (table,) = (table for table in tables(results, public=True) if table.name == "V8")
+    (table,) = (table for table in tables(results) if table.name == "V8")
     assert dict(table.frame.select("records", "blocks").rows()) == {
         "1": 1, "21 to 50": 2, "51 to 100": 1, "more than 100": 1,
     }  # fmt: skip
@@ -506,13 +523,13 @@ def test_the_pictures_are_drawn(tmp_path: Path) -> None:
     results = many()
     drawn = picture(results.by_columns, results.baselines)
     assert drawn.title == "50% of blocks have a household that 2 columns single out for certain"
-    draw(drawn, tmp_path / "claims.svg")
+    drawn.save(tmp_path / "claims.svg")
     text = (tmp_path / "claims.svg").read_text(encoding="utf-8")
     for said in ("higher is worse", "lower is worse", "from the tract", "from the state", "exactly one household"):
         assert said in text
     named = columns_picture(results.columns_used)
     assert named.title == "Verified claims name AGE least often"
-    draw(named, tmp_path / "columns.svg")
+    named.save(tmp_path / "columns.svg")
     assert "if all alike" in (tmp_path / "columns.svg").read_text(encoding="utf-8")
     assert "99001" not in text and (tmp_path / "claims.svg").stat().st_mode & 0o777 == 0o600
 
@@ -521,11 +538,11 @@ def test_panels_without_data_are_left_out() -> None:
     results = many()
     for prior in ("tract", "state"):
         drawn = picture(results.by_columns, results.baselines.filter(prior=prior))
-        assert len(drawn.spec()["hconcat"]) == 2
+        bars, boxes = drawn.pictures
+        assert len(list(pictures(bars, narrow=False))) == len(list(pictures(boxes, narrow=False))) == 1
     few = results.baselines.with_columns(pl.lit(LEAST - 1, pl.Int64).alias("claims"))
-    assert len(picture(results.by_columns, few).spec()["hconcat"]) == 1
     alone = picture(results.by_columns, few, "parcel")
-    assert "Boxes" not in " ".join(alone.subtitle) and "parcels" in alone.title
+    assert len(alone.pictures) == 1 and "Boxes" not in alone.svg() and "parcels" in alone.title
 
 
 # Bad input

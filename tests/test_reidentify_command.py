@@ -66,7 +66,7 @@ def _quick() -> Iterator[None]:
 def quickly(*command: object) -> Ended:
     """The command without the workbooks and pages of the paper's tables, which take longer than all the rest."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("glasshouse.report.tables.write_tables", lambda *_, **__: [])
+        patch.setattr("glasshouse.report.beside.write_tables", lambda *_, **__: [])
         return tool(*command)
 
 

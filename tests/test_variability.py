@@ -23,8 +23,8 @@ from glasshouse.assess.rates import Rate, wilson
 from glasshouse.assess.variability import NUMBERS, by_size, headline, published, quantiles
 from glasshouse.errors import InputError
 from glasshouse.model.bands import ALL, BANDS
-from glasshouse.report.charts import write
-from glasshouse.report.variability import _edges, picture
+from glasshouse.report.description import Curves, Field, Measure, value_of
+from glasshouse.report.sections.variability import _edges, picture
 
 Row = dict[str, Any]
 
@@ -184,7 +184,7 @@ def test_the_order_of_rows_and_empty_blocks_make_no_difference(rows: list[Row], 
     assert_frame_equal(quantiles(one), quantiles(two), check_exact=True)
     assert_frame_equal(by_size(one), by_size(two), check_exact=True)
     assert headline(one) == headline(two)
-    assert picture(one).spec() == picture(two).spec()
+    assert picture(one) == picture(two)
 
 
 @given(some_places())
@@ -373,21 +373,27 @@ def test_every_size_has_a_bin() -> None:
 @given(some_places())
 def test_the_picture_holds_every_block_and_tells_of_none(rows: list[Row]) -> None:
     frame = places(rows)
-    drawn = picture(frame, S5)
+    over, below = picture(frame, S5).pictures
+    assert isinstance(over, Curves) and isinstance(below, Curves) and isinstance(over.field, Field)
+    names = ("left", "right", "bottom", "top")
+    corners = [dict(zip(names, map(value_of, row), strict=False)) for row in over.field.table.rows]
+    tiles = pl.DataFrame(corners, schema=dict.fromkeys(names, pl.Float64))
     people = frame.filter(pl.col("population") > 0)
     for row in people.iter_rows(named=True):
         value = row["distance"] / (2 * row["population"])
         known = row["distance_upper"] == 0 and row["proof"] != "undecided"
-        inside = drawn.tiles.filter(
+        inside = tiles.filter(
             pl.lit(row["population"]).is_between("left", "right"),
-            pl.col("top") == drawn.strip[1] if known else pl.lit(value).is_between(pl.col("bottom") - 1e-12, "top"),
+            pl.col("top") < 0 if known else pl.lit(value).is_between(pl.col("bottom") - 1e-12, "top"),
         )
         assert not inside.is_empty()
-    assert drawn.tiles.select("left", "right", "bottom", "top").is_unique().all()
-    assert drawn.over.data.height <= max(1, people.height // 10)  # ten blocks or more behind each point
-    assert set(drawn.tiles["step"]) <= set(drawn.shades)
-    assert drawn.below.data.filter(~pl.col("share").is_between("low", "high")).is_empty()
-    assert drawn.over.data.filter(pl.col("low") > pl.col("high")).is_empty()
+    assert tiles.is_unique().all()
+    assert len(over.table.rows) <= max(1, people.height // 10)  # ten blocks or more behind each point
+    assert {row[4] for row in over.field.table.rows} <= set(over.field.steps)
+    for curve in (over, below):
+        cells = [row[2] for row in curve.table.rows if isinstance(row[2], Measure)]
+        assert cells and all(one.low is not None and one.high is not None for one in cells)
+        assert all(one.low <= one.value <= one.high for one in cells)  # type: ignore[operator]  # they are there
 
 
 @pytest.mark.parametrize(
@@ -395,10 +401,10 @@ def test_the_picture_holds_every_block_and_tells_of_none(rows: list[Row]) -> Non
 )
 def test_the_picture_is_drawn(rows: list[Row], tmp_path: Path) -> None:
     for name, marks in (("alone", None), ("beside", S5)):
-        write(picture(places(rows), marks), tmp_path / f"{name}.svg")
+        picture(places(rows), marks).save(tmp_path / f"{name}.svg")
         text = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
         assert "persons in the block" in text
         assert "solvar: share of records that could differ" in text
-        assert ("circles: published" in text) == (marks is not None)
+        assert (">published<" in text) == (marks is not None)
         width = re.search(r'<svg[^>]* width="(\d+)', text)
         assert width is not None and int(width[1]) <= 700

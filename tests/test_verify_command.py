@@ -32,6 +32,7 @@ from glasshouse.commands.words import verify_summary
 from glasshouse.commands.work import verify as verifying
 from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.manifest import code_hash
+from glasshouse.report.figure import Figure
 from glasshouse.scenarios import load as scenario_module
 from tests.running import Ended, good, started, tool
 
@@ -101,7 +102,7 @@ def quickly(*command: object) -> Ended:
     """The command without pictures, workbooks and pages, which take longer than all the rest."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verify_summary, "write_tables", lambda *_, **__: [])
-        patch.setattr(verify_summary, "write", lambda _, path: path.write_text("<svg/>"))
+        patch.setattr(Figure, "save", lambda _, path: path.write_text("<svg/>"))
         return tool(*command)
 
 

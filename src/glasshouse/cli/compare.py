@@ -189,8 +189,7 @@ def _conclude(folder: Path, title: str) -> tuple[dict[str, Any], list[str]]:
 
     from glasshouse.assess.comparison import COST, RISK, cost_of, front, summarised
     from glasshouse.files.output import row_writer
-    from glasshouse.report.charts import write
-    from glasshouse.report.comparison import RiskUtility
+    from glasshouse.report.sections.comparison import risk_utility
 
     summary = summarised(pl.read_parquet(folder / MEASURES))
     points = front(summary)
@@ -200,9 +199,7 @@ def _conclude(folder: Path, title: str) -> tuple[dict[str, Any], list[str]]:
             writer.write(frame)
     if points.height:
         level = cost_of(summary).removeprefix(COST).replace("_", " ")
-        risk = "exposed people found (share, higher is worse)"
-        cost = f"error of {level} tables (relative, higher is worse)"
-        write(RiskUtility(f"{title}: risk against error", points, risk, cost), folder / CHART)
+        risk_utility(f"{title}: risk against error", points, level).save(folder / CHART)
         outputs.append(CHART)
     best = points.filter(~pl.col("dominated")).sort("cost")["setting"].to_list()
     said = {

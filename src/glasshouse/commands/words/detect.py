@@ -14,8 +14,7 @@ from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_households, of_pla
 from glasshouse.assess.one_solution import one_solution
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.files.properties import PropertyFile
-from glasshouse.report.charts import write
-from glasshouse.report.occupancy import by_households, matched, variability
+from glasshouse.report.sections.occupancy import by_households, matched, variability
 from glasshouse.scenarios.load import Scenario
 
 SUMMARY, RATES = "summary.json", "rates.parquet"
@@ -34,10 +33,10 @@ def ended(
     files = [SUMMARY]
     lines = _lines(summary)
     if places.height:
-        write(by_households(places), folder / BY_SIZE)
+        by_households(places).save(folder / BY_SIZE)
         files.append(BY_SIZE)
         if options["solvar"] and places["solvar"].drop_nulls().len():
-            write(variability(places), folder / SOLVAR)
+            variability(places).save(folder / SOLVAR)
             files.append(SOLVAR)
             summary["solvar"] = _solvar(places)
             lines += _solvar_lines(summary["solvar"])
@@ -61,7 +60,7 @@ def ended(
         summary["households_right"] = told(rates)
         files.append(RATES)
         if rates.filter(pl.col("attacker") == LIKELY).height:
-            write(matched(rates), folder / MATCHED)
+            matched(rates).save(folder / MATCHED)
             files.append(MATCHED)
         lines += ["", *_right(summary)]
     with private_file(folder / SUMMARY) as stream:

@@ -70,8 +70,7 @@ def conclude(
     from glasshouse.engine.runner import put_together
     from glasshouse.files.output import private_file, row_writer
     from glasshouse.model.bands import ALL
-    from glasshouse.report.charts import write
-    from glasshouse.report.reidentification import picture
+    from glasshouse.report.sections.reidentification import picture
 
     found = {
         "rates": rates(added(_parts(ledger, "counts"), COUNTS)),
@@ -90,7 +89,7 @@ def conclude(
         outputs.append("links.parquet")
     learnt = " and ".join(job.features.sensitive)
     outputs += _tables(folder, ledger, job, tally, found, truth, vary)
-    write(picture(found["rates"], learnt, job.scenario.geography.place), folder / PICTURE)
+    picture(found["rates"], learnt, job.scenario.geography.place).save(folder / PICTURE)
     whole = {name: frame.filter(pl.col("band") == ALL) for name, frame in found.items() if "band" in frame.columns}
     summary = Summary(
         job.scenario.name, job.seed, tally.units, tally.earlier, tally.counts["persons"], tally.counts["defined"],
@@ -118,10 +117,10 @@ def _tables(
     truth: Path,
     vary: Path | None,
 ) -> list[str]:
-    """The paper's tables with our figures: exact for the office, rounded for everyone."""
+    """The paper's tables with our figures: exact for the office, and what everybody may see."""
     from glasshouse.assess.paper_tables import paper_tables
-    from glasshouse.report.reidentification import left_out_table
-    from glasshouse.report.tables import write_tables
+    from glasshouse.report.beside import write_tables
+    from glasshouse.report.sections.reidentification import left_out_table
 
     overlap = {attacker: _overlap(found["rates"], attacker) for attacker in job.attackers}
     places = None if vary is None else _places(vary, _parts(ledger, "uniques"), job)
@@ -133,11 +132,7 @@ def _tables(
         *_part(job, tally),
         "Published figures are of the 2010 Census of the United States (paper 000).",
     ]
-    rounded = [*about, "Our counts are rounded to four digits, which hides nothing in counts below 10,000."]
-    return [
-        *write_tables(tables, folder, public=False, about=about),
-        *write_tables(tables, folder, public=True, about=rounded),
-    ]
+    return write_tables(tables, folder, about)
 
 
 def _part(job: Reidentification, tally: Tally) -> list[str]:

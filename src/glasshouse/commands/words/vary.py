@@ -64,8 +64,7 @@ def summarise(
     from glasshouse.assess.variability import by_size, headline, quantiles
     from glasshouse.engine.plain import plain
     from glasshouse.files.output import private_file
-    from glasshouse.report.charts import write
-    from glasshouse.report.variability import picture
+    from glasshouse.report.sections.variability import picture
 
     scenario, geography = job.scenario, job.scenario.geography
     columns = pl.col(geography.place).alias("place"), pl.col(geography.unit).alias("area")  # they may be the same
@@ -93,7 +92,7 @@ def summarise(
     told = {name: value for name, value in plain(summary).items() if name in kept}
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(told, indent=2) + "\n").encode())
-    write(picture(places), folder / PICTURE)
+    picture(places).save(folder / PICTURE)
     lines = [*_lines(summary, job, counted is not None, jointly=jointly), *left_out]
     return Concluded(summary, lines, [SUMMARY, PICTURE])
 
