@@ -45,6 +45,8 @@ VERBS = {
     "status": "glasshouse.commands.status",
 }
 _OTHERS = {
+    "read_tables": "glasshouse.commands.reading",
+    "read_records": "glasshouse.commands.reading",
     "scenario": "glasshouse.commands.scenarios",
     "aloud": "glasshouse.engine.progress",
     "InputError": "glasshouse.errors",
