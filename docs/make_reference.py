@@ -1,4 +1,4 @@
-"""Which commands are there, and what do they take? Writes docs/reference.md and the library's types, from the declarations.
+"""Which commands are there, and what do they take? Writes docs/reference.md and the library's types.
 
 python docs/make_reference.py            # writes both
 python docs/make_reference.py --check    # exit code 1 if one of them is not as it should be
@@ -34,10 +34,10 @@ def verbs() -> Iterator[tuple[str, str, Callable[..., Any]]]:
 def page() -> str:
     """The reference: every command with its options, in the terminal and in Python."""
     parts = [
-        "# Reference\n\nMade by `docs/make_reference.py` from the functions themselves. In Python the names stand without "
-        "dashes, as keywords: `gh.vary(tables, scenario=..., workers=2)`. Where a file is expected, a path, a frame (polars, "
-        "pandas, pyarrow) or an earlier result will do. Every command of the terminal also takes `--json`, `--quiet`, "
-        "`--verbose` and `--help`.\n"
+        "# Reference\n\nMade by `docs/make_reference.py` from the functions themselves. In Python the names are keywords: "
+        "`gh.vary(tables, scenario=..., workers=2)`. Where a file is expected, a path, a frame (polars, pandas, pyarrow) "
+        "or an earlier result will do. Every command of the terminal also takes `--json`, `--quiet`, `--verbose` and "
+        "`--help`.\n"
     ]
     for space, name, function in verbs():
         declared = declaration(function)
@@ -89,8 +89,7 @@ def stub() -> str:
         "",
         "def scenario(name: str) -> Scenario: ...",
     ]
-    for name in ("read_tables", "read_records"):
-        lines.append(_signature(name, getattr(glasshouse, name), ""))
+    lines += [_signature(name, getattr(glasshouse, name), "") for name in ("read_tables", "read_records")]
     spaces: dict[str, list[str]] = {}
     for space, name, function in functions:
         if space:
