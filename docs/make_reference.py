@@ -35,8 +35,8 @@ def page() -> str:
     """The reference: every command with its options, in the terminal and in Python."""
     parts = [
         "# Reference\n\nMade by `docs/make_reference.py` from the functions themselves. In Python the names are "
-        "keywords: `gh.vary(tables, scenario=..., workers=2)`. Where a file is expected, a path, a frame (polars, pandas, "
-        "pyarrow) or an earlier result will do. Every command of the terminal also takes `--json`, `--quiet`, "
+        "keywords: `gh.vary(tables, scenario=..., workers=2)`. Where a file is expected, a path, a frame (polars, "
+        "pandas, pyarrow) or an earlier result will do. Every command of the terminal also takes `--json`, `--quiet`, "
         "`--verbose` and `--help`.\n"
     ]
     for space, name, function in verbs():
