@@ -23,8 +23,8 @@ from glasshouse.cli.session import in_folder, refuse_nowhere, refuse_two_crews
 from glasshouse.errors import InputError
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
+    from glasshouse.assess.people.facts import Reidentification
     from glasshouse.commands.work.linking import Attacked, Files
-    from glasshouse.commands.work.reidentify import Reidentification
     from glasshouse.engine.folder import Folder
     from glasshouse.engine.ledger import Ledger
     from glasshouse.engine.study import Tally
@@ -195,10 +195,11 @@ def _run(given: _Given, scenario_name: str) -> int:
 
 
 def _work(given: _Given, folder: Folder) -> dict[str, Any]:
+    from glasshouse.assess.people.facts import Reidentification
     from glasshouse.attack.people.reidentify import compile_once
     from glasshouse.commands.words.reidentify import conclude
     from glasshouse.commands.work.linking import Files
-    from glasshouse.commands.work.reidentify import Reidentification, identify
+    from glasshouse.commands.work.reidentify import identify
     from glasshouse.engine.progress import progress
     from glasshouse.engine.study import Pace, run
     from glasshouse.engine.workers import Crew

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, NONMODAL
 from glasshouse.report.description import (
     Block,
     Cell,
@@ -22,8 +23,7 @@ from glasshouse.report.description import (
     Verdict,
 )
 
-EXPOSED = "nonmodal-unique"
-GROUPS = {"all": "everyone on the list", "nonmodal": "unlike their neighbours", EXPOSED: "the most exposed"}
+GROUPS = {EVERYBODY: "everyone on the list", NONMODAL: "unlike their neighbours", EXPOSED: "the most exposed"}
 RATES = "risk/rates.parquet"
 ALL = "all"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from glasshouse.assess.paper_tables import Column, PaperTable
+from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, NONMODAL
 from glasshouse.model.bands import ALL, BANDS
 from glasshouse.report.charts import Axis, Bands
 
-PANELS = {"all": "everyone on the list", "nonmodal": "nonmodal persons", "nonmodal-unique": "nonmodal and unique"}
+PANELS = {EVERYBODY: "everyone on the list", NONMODAL: "nonmodal persons", EXPOSED: "nonmodal and unique"}
 LEAST = 10  # putative re-identifications behind a point
 
 

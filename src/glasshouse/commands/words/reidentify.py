@@ -10,6 +10,9 @@ from typing import Any
 import polars as pl
 
 from glasshouse.assess.paper_tables import PLAYS, paper_tables
+from glasshouse.assess.people.facts import PUBLISHED, TRUTH, Reidentification
+from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, NONMODAL
+from glasshouse.assess.people.leaving_out import outcome
 from glasshouse.assess.reidentification import (
     AGREEMENT,
     COUNTS,
@@ -21,8 +24,7 @@ from glasshouse.assess.reidentification import (
     rates,
     reach_rates,
 )
-from glasshouse.commands.work.leaving_plan import outcome
-from glasshouse.commands.work.reidentify import LINKS, PUBLISHED, TRUTH, Reidentification
+from glasshouse.commands.work.reidentify import LINKS
 from glasshouse.engine.folder import read_manifest
 from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.study import Tally, put_together
@@ -34,7 +36,7 @@ from glasshouse.report.reidentification import left_out_table, picture
 from glasshouse.report.tables import write_tables
 
 SUMMARY, PICTURE = "summary.json", "precision-by-size.svg"
-SHOWN = ("all", "nonmodal", "nonmodal-unique", f"{ZERO_SOLVAR}nonmodal-unique")
+SHOWN = (EVERYBODY, NONMODAL, EXPOSED, f"{ZERO_SOLVAR}{EXPOSED}")
 
 
 def conclude(
