@@ -42,8 +42,8 @@ def say(*lines: str) -> None:
             print(line, file=sys.stderr)
 
 
-def says_lines() -> bool:
-    return _voice.get().lines
+def shows_bars() -> bool:
+    return _voice.get().bars
 
 
 class Bar(Protocol):

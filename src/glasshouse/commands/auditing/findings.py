@@ -16,6 +16,7 @@ from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.files import Files
 from glasshouse.commands.auditing.steps import Step
+from glasshouse.commands.auditing.summary import Summary
 from glasshouse.errors import InputError
 from glasshouse.files.geometry import read_shapes
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
@@ -42,7 +43,7 @@ class Findings:
     """The description of the internal report, and the numbers that scripts and thresholds look at."""
 
     report: Report
-    summary: dict[str, Any]
+    summary: Summary
     passed: tuple[str, ...]  # thresholds that were passed, in words
 
 
@@ -260,7 +261,7 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     summary["thresholds"] = {key: value for key, value in config.thresholds if value is not None}
     words = tuple(line for line, _ in passed)
     summary["exceeded"] = list(words)
-    return Findings(_with_known_sections(report), summary, words)
+    return Findings(_with_known_sections(report), Summary(**summary), words)
 
 
 def _published(files: Files) -> str:

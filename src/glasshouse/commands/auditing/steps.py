@@ -1,4 +1,4 @@
-"""What does an audit do, in which order, and what does it leave out? Steps, each a command that a user could type.
+"""What does an audit do, in which order, and what does it leave out? Steps, each a function that anybody could call.
 
 Every step writes a folder or file of its own and can be gone on with; so can the whole. What the inputs do not allow is
 left out, and why is said. The order of the steps, and what a budget of time leaves out, depend on the configuration and
@@ -13,28 +13,40 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from glasshouse.assess.one_solution import one_solution
 from glasshouse.attack.claims.withholding import named
-from glasshouse.cli.calling import call
-from glasshouse.cli.options import chosen_scenario
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.files import Files
+from glasshouse.commands.check import Checked, check
+from glasshouse.commands.compare import Compared, compare
 from glasshouse.commands.compare_plan import read_plan
+from glasshouse.commands.detect import Detected, detect
+from glasshouse.commands.infer.plan import plan
+from glasshouse.commands.options import chosen_scenario
+from glasshouse.commands.reconstruct import reconstruct
+from glasshouse.commands.reidentify import Reidentified, reidentify
+from glasshouse.commands.result import OUR_BUG, Result
+from glasshouse.commands.synthesize import synthesize
+from glasshouse.commands.tabulate import tabulate
+from glasshouse.commands.vary import Varied, vary
+from glasshouse.commands.verify import Verified, verify
 from glasshouse.commands.work.picked_places import parse_pick
-from glasshouse.errors import InputError
+from glasshouse.engine.manifest import Occupied
+from glasshouse.engine.progress import aloud, shows_bars
+from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.mechanism.account import allocation
-from glasshouse.model.geography import plural
 from glasshouse.population.attackers import quality
 from glasshouse.population.bought_lists import buy_list
 from glasshouse.population.preset import load_preset
 from glasshouse.scenarios.load import Scenario, load
 
-Said = dict[str, Any]
+R = TypeVar("R", bound=Result[Any])
+Given = dict[str, Any]  # keywords of a function
 LEAKS = pl.Schema({
     "tables": pl.String, "title": pl.String, "names": pl.String, "units": pl.Int64, "blocks": pl.Int64,
     "records": pl.Int64, "certain": pl.Int64, "without": pl.Int64, "zero": pl.Int64, "zero_without": pl.Int64,
@@ -56,38 +68,39 @@ class Step:
     name: str
     says: str
     seconds: float
-    do: Callable[[Caller], Said]
+    do: Callable[[Ask], Result[Any] | None]
     without: str = ""
 
 
 @dataclass(frozen=True)
-class Caller:
-    """How steps call commands: with the workers of the audit, and what others have found before."""
+class Ask:
+    """How steps call functions: with the workers of the audit, and what others have found before."""
 
     workers: int | None
     executor: str | None
-    shown: bool
-    before: Mapping[str, Said]
+    before: Mapping[str, Result[Any] | None]
 
-    def crew(self) -> list[str]:
-        if self.executor:
-            return ["--executor", self.executor]
-        return ["--workers", str(self.workers)] if self.workers else []
+    def crew(self) -> Given:
+        return {"executor": self.executor} if self.executor else {"workers": self.workers}
 
-    def __call__(self, name: str, *arguments: str | Path, shown: bool | None = None) -> Said:
-        """Run a command. The folders of an audit are its own: what is there of another configuration is replaced."""
-        shown = self.shown if shown is None else shown
-        try:
-            return call(arguments, f"step {name}", shown=shown)
-        except InputError as error:
-            if "--overwrite" not in str(error):
-                raise
-            return call([*arguments, "--overwrite"], f"step {name}", shown=shown)
+    def __call__(self, name: str, function: Callable[..., R], *args: Any, quietly: bool = False, **given: Any) -> R:
+        """Call a function. The folders of an audit are its own: what is there of another configuration is replaced."""
+        with aloud(bars=shows_bars() and not quietly, lines=False):
+            try:
+                try:
+                    result = function(*args, **given)
+                except Occupied:
+                    result = function(*args, **given, overwrite=True)
+            except InputError as error:
+                raise InputError(f"step {name}: {error}") from None
+        if result.code == OUR_BUG:
+            raise GlasshouseBug(f"step {name}: a bug of ours in {result.command}; its manifest.json says where")
+        return result
 
 
 def steps_of(config: Config, files: Files) -> tuple[Step, ...]:
     """Every step, in order; those that are left out say why."""
-    every = tuple(_steps(config, files, chosen_scenario(config.scenario, ",".join(config.tables), [])))
+    every = tuple(_steps(config, files, chosen_scenario(config.scenario, config.tables)))
     if config.minutes is None:
         return every
     for name in DISPENSABLE:
@@ -132,34 +145,36 @@ def refuse_unknown(config: Config) -> None:
 
 def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     persons, blocks = files.persons, files.persons / 40
-    seed, made, read = ["--seed", str(config.seed)], config.synthetic, _reading(config, files, config.tables)
+    made, folder = config.synthetic, files.folder
+    read = _reading(config, config.tables)
     yield Step(
         "synthesize", "a county with a known truth", 2 + persons / 20_000,
         lambda ask: ask(
-            "synthesize", "synthesize", "--persons", str(made.persons), "--seed", str(made.seed),
-            "--preset", made.preset, "--commercial", made.commercial, "--subsidised", str(made.subsidised),
-            "--out", files.folder / "county",
-        ) if made else {},
+            "synthesize", synthesize, persons=made.persons, seed=made.seed, preset=made.preset,
+            commercial=made.commercial, subsidised=made.subsidised, out=folder / "county",
+        ) if made else None,
         "" if made else "the files are given",
     )  # fmt: skip
     yield Step(
         "tabulate", "what is published", 2 + persons / 30_000,
         lambda ask: ask(
-            "tabulate", "tabulate", _there(files.published), "--scenario", config.scenario, *_only(config.tables),
-            "--out", files.tables,
+            "tabulate", tabulate, _there(files.published), scenario=config.scenario, only=config.tables,
+            out=files.tables,
         ),
         "" if files.counted else "the tables are given",
     )  # fmt: skip
     yield Step("check", "can all numbers be true?", 3 + blocks / 150, lambda ask: _check(ask, read, files))
     yield Step(
         "reconstruct", "which records fit?", 4 + blocks / 200,
-        lambda ask: ask("reconstruct", "reconstruct", *read, *seed, *ask.crew(), "--out", files.folder / "rebuilt"),
+        lambda ask: ask(
+            "reconstruct", reconstruct, files.tables, **read, seed=config.seed, **ask.crew(), out=folder / "rebuilt"
+        ),
     )  # fmt: skip
     yield Step(
         "vary", "how sure is that?", 6 + blocks / 120,
         lambda ask: ask(
-            "vary", "vary", *read, *seed, *ask.crew(), "--from", files.folder / "rebuilt", "--out",
-            files.folder / "solvar",
+            "vary", vary, files.tables, **read, seed=config.seed, **ask.crew(), start=folder / "rebuilt",
+            out=folder / "solvar",
         ),
     )  # fmt: skip
     families = named(scenario.tables, by_family=True)
@@ -171,7 +186,7 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     groups = 3 * config.attackers.leave_one_out
     yield Step(
         "reidentify", "who could be identified, compared with guessing?", 6 + persons / 3000 + groups / 25,
-        lambda ask: _reidentify(ask, config, files, seed),
+        lambda ask: _reidentify(ask, config, files),
         _no_truth(files),
     )  # fmt: skip
     yield from _household_steps(config, files)
@@ -188,20 +203,15 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     )  # fmt: skip
 
 
-def _only(tables: Sequence[str]) -> list[str]:
-    return ["--tables", ",".join(tables)] if tables else []
-
-
-def _reading(config: Config, files: Files, tables: Sequence[str]) -> list[str | Path]:
+def _reading(config: Config, tables: Sequence[str]) -> Given:
     """How a command reads the published tables, or some of them."""
-    read: list[str | Path] = [files.tables, "--scenario", config.scenario, *_only(tables)]
+    read: Given = {"scenario": config.scenario, "only": tuple(tables)}
     if config.input is not None:
         assumed = config.input.assume_published
         if assumed not in ("all", "seen"):  # a list: of those that are looked at
             kept = [name.strip() for name in assumed.split(",") if not tables or name.strip() in tables]
             assumed = ",".join(kept) or "seen"
-        read += ["--assume-published", assumed]
-        read += ["--codebook", config.input.codebook] if config.input.codebook else []
+        read |= {"assume_published": assumed, "codebook": config.input.codebook}
     return read
 
 
@@ -244,33 +254,34 @@ def _compare_seconds(config: Config, persons: float) -> float:
     return 4 + runs * (4 + persons / 2500) / 2
 
 
-# What steps do beyond one command
+# What steps do beyond one function
 
 
-def _kept(path: Path, said: Said) -> Said:
+def _kept(path: Path, said: Mapping[str, object]) -> None:
     with private_file(path) as stream:
         stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
-    return said
 
 
-def _check(ask: Caller, read: Sequence[str | Path], files: Files) -> Said:
+def _check(ask: Ask, read: Given, files: Files) -> Checked:
     """Contradictions are kept with the data; the report says how many."""
-    said = ask("check", "check", *read)
-    return _kept(files.folder / "check.json", {key: value for key, value in said.items() if key != "tables"})
+    found = ask("check", check, files.tables, **read)
+    _kept(files.folder / "check.json", {key: value for key, value in found.said().items() if key != "tables"})
+    return found
 
 
-def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Said:
+def _leaks(ask: Ask, config: Config, files: Files, scenario: Scenario) -> None:
     """Each family of tables withheld, in some whole units: how many records are then certain?"""
-    out = files.folder / "leaks.parquet"
-    places = pl.read_parquet(files.folder / "solvar" / "places.parquet")
+    varied, checked = ask.before["vary"], ask.before["check"]
+    assert isinstance(varied, Varied) and isinstance(checked, Checked)
+    places = varied.places
     unit, place = scenario.geography.unit, scenario.geography.place
     units = _drawn_units(places, unit, config)
     inside = places.filter(pl.col(unit).is_in(units) & (pl.col("population") > 0))
     records, certain = int(inside["population"].sum()), int(inside["certain"].sum())
-    zero = inside.filter(one_solution()).height
+    zero = inside.filter(one_solution("solvar_upper")).height
     rows: list[tuple[Any, ...]] = []
-    base, absent = ask.before["vary"].get("not_compared", []), set(ask.before["check"]["absent"])
-    there = [table for table in scenario.tables if table.name not in absent]
+    base = varied.summary.not_compared or ()
+    there = [table for table in scenario.tables if table.name not in checked.summary.absent]
     for name, withheld in named(there, by_family=True).items():
         kept = [table.name for table in there if table not in withheld]
         shared = (len(units), inside.height, records, certain)
@@ -278,19 +289,16 @@ def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Sai
         if not any(table.level == place for table in there if table not in withheld):
             rows.append((*whole, None, zero, None, f"no table of a {place} is left"))
             continue
-        folder = files.folder / "leaks" / _folder(name)
-        said = ask(
-            "leaks", "vary", *_reading(config, files, kept), "--units", ",".join(units),
-            "--seed", str(config.seed), "--workers", "1", "--out", folder, shown=False,
+        found = ask(
+            "leaks", vary, files.tables, **_reading(config, kept), units=units, seed=config.seed, workers=1,
+            out=files.folder / "leaks" / _folder(name), quietly=True,
         )  # fmt: skip
-        untold = [name for name in said.get("not_compared", ()) if name not in base]
-        found = pl.read_parquet(folder / "places.parquet").filter(pl.col("population") > 0)
-        zeros = found.filter(one_solution()).height
-        rows.append((*whole, int(found["certain"].sum()), zero, zeros, ", ".join(untold)))
-    frame = pl.DataFrame(rows, schema=LEAKS, orient="row")
-    with row_writer(out) as writer:
-        writer.write(frame)
-    return {"families": frame.height, "units": len(units), plural(place): inside.height}
+        untold = [one for one in found.summary.not_compared or () if one not in base]
+        left = found.places.filter(pl.col("population") > 0)
+        zeros = left.filter(one_solution("solvar_upper")).height
+        rows.append((*whole, int(left["certain"].sum()), zero, zeros, ", ".join(untold)))
+    with row_writer(files.folder / "leaks.parquet") as writer:
+        writer.write(pl.DataFrame(rows, schema=LEAKS, orient="row"))
 
 
 def _folder(name: str) -> str:
@@ -310,62 +318,53 @@ def _drawn_units(places: pl.DataFrame, unit: str, config: Config) -> list[str]:
     return sorted(drawn)
 
 
-def _reidentify(ask: Caller, config: Config, files: Files, seed: Sequence[str]) -> Said:
+def _reidentify(ask: Ask, config: Config, files: Files) -> Reidentified:
     for grade in config.attackers.presets:
         out = files.folder / f"bought-{grade}.parquet"
         buy_list(_there(files.records), load(config.scenario), grade, config.seed, out)
-    lists = [text for name, path in files.lists.items() for text in ("--attacker", f"{name}={path}")]
     return ask(
-        "reidentify", "reidentify", files.folder / "rebuilt", "--vary", files.folder / "solvar",
-        "--truth", _there(files.records), "--published", _there(files.published or files.records), *lists,
-        "--scenario", config.scenario,
-        "--leave-one-out", str(config.attackers.leave_one_out), *seed, *ask.crew(), "--out", files.folder / "risk",
+        "reidentify", reidentify, files.folder / "rebuilt", vary=files.folder / "solvar", truth=_there(files.records),
+        published=_there(files.published or files.records), attacker=files.lists, scenario=config.scenario,
+        leave_one_out=config.attackers.leave_one_out, seed=config.seed, **ask.crew(), out=files.folder / "risk",
     )  # fmt: skip
 
 
-def _claims(ask: Caller, config: Config, files: Files) -> Said:
+def _claims(ask: Ask, config: Config, files: Files) -> Verified:
     claims, tables = config.claims, _there(files.household_tables)
     assert claims is not None
     if tables.parent == files.folder and files.households:
-        ask("claims", "tabulate", files.households, "--scenario", claims.scenario, "--out", tables)
-    truth = ["--truth", str(files.households)] if files.households else []
+        ask("claims", tabulate, files.households, scenario=claims.scenario, out=tables)
     return ask(
-        "claims", "verify", tables, "--scenario", claims.scenario, "--columns", str(claims.columns),
-        *(["--pick", claims.pick] if claims.pick else []), *(["--leaks", claims.leaks] if claims.leaks else []),
-        *truth, "--seed", str(config.seed), *ask.crew(), "--out", files.folder / "claims",
+        "claims", verify, tables, scenario=claims.scenario, columns=claims.columns, pick=claims.pick,
+        leaks=claims.leaks, truth=files.households, seed=config.seed, **ask.crew(), out=files.folder / "claims",
     )  # fmt: skip
 
 
-def _occupancy(ask: Caller, config: Config, files: Files) -> Said:
+def _occupancy(ask: Ask, config: Config, files: Files) -> Detected:
     occupancy, tables = config.occupancy, _there(files.occupancy_tables)
     assert occupancy is not None
     if tables.parent == files.folder and files.households:
-        ask("occupancy", "tabulate", files.households, "--scenario", occupancy.scenario, "--out", tables)
+        ask("occupancy", tabulate, files.households, scenario=occupancy.scenario, out=tables)
     return ask(
-        "occupancy", "detect", tables, "--scenario", occupancy.scenario, "--properties", _there(files.properties),
-        "--model", occupancy.model, "--why", *ask.crew(), "--out", files.folder / "occupancy",
+        "occupancy", detect, tables, scenario=occupancy.scenario, properties=_there(files.properties),
+        model=occupancy.model, why=True, **ask.crew(), out=files.folder / "occupancy",
     )  # fmt: skip
 
 
-def _noise(ask: Caller, config: Config, files: Files) -> Said:
+def _noise(ask: Ask, config: Config, files: Files) -> None:
     noise = config.noise
     assert noise is not None
-    if noise.rho is not None:
-        return _kept(files.folder / "noise.json", {"rho": noise.rho, "prior": noise.prior})
-    said = ask(
-        "noise", "infer", "plan", "--allocation", noise.budget, "--query", noise.query, "--prior", str(noise.prior),
-        shown=True,
-    )  # fmt: skip
-    return _kept(files.folder / "noise.json", said)
+    said: Mapping[str, object] = {"rho": noise.rho, "prior": noise.prior}
+    if noise.rho is None:
+        said = ask("noise", plan, allocation=noise.budget, query=noise.query, prior=noise.prior).said()
+    _kept(files.folder / "noise.json", said)
 
 
-def _compare(ask: Caller, config: Config, files: Files) -> Said:
+def _compare(ask: Ask, config: Config, files: Files) -> Compared:
     wanted = config.protections
     assert wanted is not None
     return ask(
-        "compare", "compare", "--scenario", config.scenario, "--truth", _there(files.records),
-        "--attacker", f"{files.strongest}={files.lists[files.strongest]}",
-        *(["--blocks", str(files.coordinates)] if files.coordinates else []), "--plan", wanted.plan,
-        *(text for name in wanted.settings for text in ("--setting", name)), "--seeds", str(wanted.seeds),
-        *(["--workers", str(ask.workers)] if ask.workers else []), "--out", files.folder / "compared",
+        "compare", compare, scenario=config.scenario, truth=_there(files.records),
+        attacker={files.strongest: files.lists[files.strongest]}, blocks=files.coordinates, plan=wanted.plan,
+        setting=wanted.settings, seeds=wanted.seeds, workers=ask.workers, out=files.folder / "compared",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from pathlib import Path
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.findings import Findings
 from glasshouse.commands.auditing.steps import Step
+from glasshouse.engine.plain import plain
 from glasshouse.engine.manifest import Manifest, code_hash, versions
 from glasshouse.files.output import private_file, private_folder
 from glasshouse.report.description import Chart, Map, Report
@@ -57,7 +58,7 @@ def write_report(found: Findings, folder: Path, threshold: int, *, public: bool)
         put(INTERNAL, page(report).encode())
     put("tables.xlsx", sheets(report))
     put("numbers.csv", numbers(report).encode())
-    put("summary.json", (json.dumps(found.summary, indent=2, sort_keys=True) + "\n").encode())
+    put("summary.json", (json.dumps(plain(found.summary), indent=2, sort_keys=True) + "\n").encode())
     if public:
         with suppress(FileNotFoundError):
             (folder / INTERNAL).unlink()
