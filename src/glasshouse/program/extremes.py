@@ -215,8 +215,10 @@ def _met(end: End, solutions: NDArray[np.int64]) -> Array:
         return end.farthest(solutions.T)
     if len(solutions) == 1:
         return _counted(end.sets, solutions[0])
-    found, columns = np.empty(len(end.sets), np.int64), solutions.T.astype(np.float64)  # sums stay far below 2**53
+    exact = int(np.abs(solutions).max()) * solutions.shape[1] < 2**53  # then so are floats, which are quicker
+    kind = np.float64 if exact else np.int64
+    found, columns = np.empty(len(end.sets), np.int64), solutions.T.astype(kind)
     for begin in range(0, len(found), AT_ONCE):
-        counts = end.sets[begin : begin + AT_ONCE].astype(np.float64) @ columns
+        counts = end.sets[begin : begin + AT_ONCE].astype(kind) @ columns
         found[begin : begin + AT_ONCE] = end.farthest(counts)
     return found
