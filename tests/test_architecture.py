@@ -302,3 +302,15 @@ def test_no_country_is_named_in_code() -> None:
         assert found <= STILL_NAMED.get(place, set()), f"{name}: {found - STILL_NAMED.get(place, set())}"
         left.get(place, set()).difference_update(found)
     assert not any(left.values()), f"these are no longer named; take them off the list: {left}"
+
+
+ONE_HOME = {  # what a module that is not the home of an idea would say
+    "assess/one_solution.py": re.compile(r"_upper\"?[\])]+ == 0"),
+    "assess/people/groups.py": re.compile(r"\"(zero-solvar-)?nonmodal-unique\""),
+}
+
+
+@pytest.mark.parametrize("home", ONE_HOME)
+def test_an_idea_has_one_home(home: str) -> None:
+    saying = [path for path in MODULES if ONE_HOME[home].search(path.read_text(encoding="utf-8"))]
+    assert [path for path in saying if path != SRC / home] == []

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import binomtest
 
+from glasshouse.assess.one_solution import have_one_solution, one_solution
 from glasshouse.assess.rates import Rate, wilson
 from glasshouse.assess.variability import NUMBERS, by_size, headline, published, quantiles
 from glasshouse.errors import InputError
@@ -312,6 +313,16 @@ def test_all_zero_is_certain_and_has_an_interval_all_the_same() -> None:
     assert said["solvar_mean"] == said["most_between_any_two"] == 0
     assert said["zero_tracts"] == said["tracts"] == 3
     assert set(quantiles(frame)["quantile"]) == {0.0}
+
+
+def test_one_solution_is_one_rule_for_frames_and_arrays() -> None:
+    """Convention 15: a bound of 0 that is undecided is no proof, and a proof of another bound is none of 0."""
+    upper, proof = [0, 0, 0, 2], ["exact", "two-engines", "undecided", "exact"]
+    frame = pl.DataFrame({"solvar_upper": [bound / 8 for bound in upper], "distance_upper": upper, "proof": proof})
+    expected = [True, True, False, False]
+    assert frame.select(one_solution()).to_series().to_list() == expected
+    assert frame.select(one_solution("solvar_upper")).to_series().to_list() == expected
+    assert have_one_solution(np.array(upper), proof).tolist() == expected
 
 
 def test_a_zero_that_is_not_proved_is_not_counted() -> None:
