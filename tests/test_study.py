@@ -25,8 +25,8 @@ import polars as pl
 import pytest
 from benchmarks import blocks
 
+from glasshouse.commands.work import units as units_module
 from glasshouse.engine import job as job_module
-from glasshouse.engine import runner
 from glasshouse.engine.manifest import code_hash
 from glasshouse.files.records import record_frame
 from glasshouse.scenarios import load as scenario_module
@@ -906,7 +906,7 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, name: str, before: Callable[[], Any
         before()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(job_module if hasattr(job_module, name) else runner, name, interrupted)
+    monkeypatch.setattr(units_module, name, interrupted)
 
 
 @pytest.mark.parametrize("step", [pytest.param("make_job"), "run", pytest.param("put_together")])

@@ -129,9 +129,7 @@ def show_config(config: Path | None = None, **_: object) -> Printed:
 def audit(
     *,
     config: ConfigFile = None,
-    public: Annotated[
-        bool, Opt("Write the report, its workbook and figures only as the public may see them.")
-    ] = False,
+    public: Annotated[bool, Opt("Write the report, its workbook and figures only as the public may see them.")] = False,
     run: Run = Run(),  # noqa: B008  # frozen
 ) -> Audited:
     """All of it, one report: what is certain, who is at risk, and what each protection would change."""

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prepared
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import ScenarioName, Seed, Solving, SomeTables, TablesGiven
-from glasshouse.commands.over_units import Asking, Attack, Attacked, Concluded, Prepared, over_units
+from glasshouse.commands.over_units import over_units
 from glasshouse.commands.result import Result
 from glasshouse.errors import InputError
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prepared
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import ScenarioName, Seed, Solving, SomeTables, TablesGiven
-from glasshouse.commands.over_units import Asking, Attack, Attacked, Concluded, Prepared, over_units
+from glasshouse.commands.over_units import over_units
 from glasshouse.commands.reconstruct import Level, Units, notes_on_tables
 from glasshouse.commands.result import Result
 from glasshouse.commands.words.vary import Summary, summarise

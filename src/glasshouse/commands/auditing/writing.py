@@ -11,8 +11,8 @@ from pathlib import Path
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.findings import Findings
 from glasshouse.commands.auditing.steps import Step
-from glasshouse.engine.plain import plain
 from glasshouse.engine.manifest import Manifest, code_hash, versions
+from glasshouse.engine.plain import plain
 from glasshouse.files.output import private_file, private_folder
 from glasshouse.report.description import Chart, Map, Report
 from glasshouse.report.publish import publish

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glasshouse.assess.headline import Headline
-from glasshouse.commands.over_units import Attacked, Concluded
+from glasshouse.commands.attack import Attacked, Concluded
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl

@@ -1,0 +1,85 @@
+"""What is an attack on tables, as a command runs it? What it is asked, what it does to a unit, and what came of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from glasshouse.commands.options import Reading, Solving
+
+if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
+    import polars as pl
+
+    from glasshouse.engine.job import Asked, Item, Job, Work
+    from glasshouse.engine.runner import Tally
+    from glasshouse.scenarios.load import Scenario
+
+S = TypeVar("S", bound="Attacked")
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What the summary of every attack on tables says first."""
+
+    scenario: str
+    level: str  # the tables of which level were used, besides those of places
+    seed: int
+    units: int
+    units_from_before: int
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What an attack is asked: which tables, which of their units, how it is run, and further files by their role."""
+
+    tables: Path
+    scenario: Scenario
+    scenario_name: str
+    level: str | None
+    seed: int
+    read: Reading
+    run: Solving
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # the attack's own, as the manifest tells them
+    inputs: Mapping[str, Path | None] = field(default_factory=dict)
+    units: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is done to the units of a run, and the data files that come of it."""
+
+    job: Job
+    items: Iterator[Asked]
+    work: Work
+    kinds: Mapping[str, pl.Schema]
+
+
+@dataclass(frozen=True)
+class Concluded(Generic[S]):
+    """What came of a run: its summary, a few lines for people, and the further files that were written."""
+
+    summary: S
+    lines: list[str]
+    files: list[str] = field(default_factory=list)
+
+
+class Attack(ABC, Generic[S]):
+    """What one attack adds to what all share."""
+
+    command: str
+    kind: type[S]
+
+    @abstractmethod
+    def prepare(self, asking: Asking, job: Job, items: Iterator[Item], near: Path) -> Prepared:
+        """What to do with the units; temporary files may lie `near`."""
+
+    @abstractmethod
+    def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:
+        """What people must know of the result besides its numbers."""
+
+    @abstractmethod
+    def conclude(self, asking: Asking, job: Job, tally: Tally, folder: Path, said: Attacked) -> Concluded[S]:
+        """What is said at the end, from the data files in the folder; `said`: what every summary says first."""

@@ -1,0 +1,67 @@
+"""What does an attack do in its folder? It reads the file, does the units, puts their rows together, says the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator
+from typing import TypeVar
+
+from glasshouse.commands.attack import Asking, Attack, Attacked
+from glasshouse.commands.options import notes_on
+from glasshouse.engine.job import Item, make_job
+from glasshouse.engine.lifecycle import Made, Workplace
+from glasshouse.engine.progress import say
+from glasshouse.engine.runner import Pace, put_together, run, timings
+from glasshouse.errors import InputError
+from glasshouse.files.output import row_writer
+from glasshouse.files.tables import open_tables
+from glasshouse.program.search import is_compiled
+
+S = TypeVar("S", bound=Attacked)
+MANY = 50  # units that take a while
+
+
+def _only(asking: Asking, items: Iterator[Item], there: Collection[str]) -> tuple[Iterator[Item], int]:
+    """The units that are asked for, and how many they are."""
+    if not asking.units:
+        return items, len(there)
+    missing = [code for code in asking.units if code not in there]
+    if missing:
+        unit = asking.scenario.geography.unit
+        raise InputError(
+            f"--units: no number of {unit} {missing[0]} in {asking.tables.name}; expected codes of a {unit}"
+        )
+    wanted = frozenset(asking.units)
+    return (item for item in items if item.code in wanted), len(wanted)
+
+
+def units_done(attack: Attack[S], asking: Asking, at: Workplace) -> Made[S]:
+    """Do the units, put the files together, say what came of it."""
+    if not is_compiled():
+        say("The core is compiled for this machine first, once; that takes about half a minute.")
+    file = open_tables(asking.tables, asking.scenario, asking.read.codebook)
+    geography, assume = asking.scenario.geography, asking.read.assume_published
+    pace = Pace(at.bar, geography)
+    releases = file.releases(assume=assume, near=at.ledger.folder, watch=pace.reading)
+    job, items = make_job(file, releases, level=asking.level, seed=asking.seed, effort=asking.run.effort,
+                          seconds=asking.run.seconds or None)  # fmt: skip
+    items, number = _only(asking, items, file.seen.units)
+    pace.begin(number)
+    at.ledger.tell(units=pace.units)
+    if asking.run.out and pace.units >= MANY and not sys.stderr.isatty():
+        units = geography.told({geography.unit: pace.units})
+        say(f"note: {units} to do; glasshouse status {asking.run.out} tells how far it is")
+    prepared = attack.prepare(asking, job, items, at.ledger.folder)
+    tally = run(prepared.job, prepared.work, prepared.items, at.ledger, asking.run.crew, pace)
+    notes = [*notes_on(file, asking.scenario, assume), *attack.notes(asking, prepared.job, tally)]
+    if tally.clocked:
+        units = geography.told({geography.unit: len(tally.clocked)})
+        notes.append(f"warning: the clock (--seconds) stopped work on {units}; the same command does them again")
+    at.clear()
+    put_together(at.ledger, at.path, prepared.kinds)
+    with row_writer(at.path / "timings.parquet") as writer:
+        writer.write(timings(at.ledger, geography))
+    said = Attacked(asking.scenario.name, job.area_level or geography.place, asking.seed, tally.units, tally.earlier)
+    concluded = attack.conclude(asking, prepared.job, tally, at.path, said)
+    outputs = [*(f"{name}.parquet" for name in prepared.kinds), *concluded.files]
+    return Made(concluded.summary, outputs, concluded.lines, notes, tally)
