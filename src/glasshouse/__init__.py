@@ -41,6 +41,7 @@ VERBS = {
     "check": "glasshouse.commands.check",
     "reconstruct": "glasshouse.commands.reconstruct",
     "vary": "glasshouse.commands.vary",
+    "verify": "glasshouse.commands.verify",
     "status": "glasshouse.commands.status",
 }
 _OTHERS = {

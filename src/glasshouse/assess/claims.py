@@ -26,7 +26,7 @@ from glasshouse.program.integer import Proof
 
 SINGLETON, EVERY = "singleton", "all"
 MULTIPLICITIES = (SINGLETON, EVERY)
-PRIORS = {"tract": "p_tract", "state": "p_state"}
+PRIOR = "p_"  # a column of claims: how probable it was, by records of the area whose level follows
 TOP = 5  # sets of columns, as in the paper's table 6
 SURPRISING = 0.02  # the paper's figure 3: most medians are below
 _GROUP = ["multiplicity", "k"]
@@ -257,9 +257,9 @@ def baselines(claims: pl.LazyFrame) -> pl.DataFrame:
     """
     known = _verified(claims)
     present = known.collect_schema().names()
-    priors = {prior: column for prior, column in PRIORS.items() if column in present}
+    priors = {column.removeprefix(PRIOR): column for column in present if column.startswith(PRIOR)}
     if not priors:
-        raise InputError(f"the claims have none of the columns {', '.join(PRIORS.values())}; expected at least one")
+        raise InputError(f"the claims have no column of a prior, whose name begins with {PRIOR}; expected at least one")
     parts = [
         _baseline(known.select("block", "k", "single", pl.col(column).cast(pl.Float64).alias("p")), prior, multiplicity)
         for prior, column in priors.items()  # one by one: all at once would hold millions of rows four times

@@ -26,7 +26,6 @@ from glasshouse.cli.protecting import protect_app
 from glasshouse.cli.reidentify import app as reidentify_app
 from glasshouse.cli.telling import Stopped, say
 from glasshouse.cli.tradeoff import app as tradeoff_app
-from glasshouse.cli.verify import app as verify_app
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
 from glasshouse.errors import InputError
 
@@ -47,7 +46,6 @@ app = typer.Typer(
 for verb, where in {**VERBS, "scenarios": "glasshouse.commands.scenarios"}.items():
     add(app, getattr(import_module(where), verb))
 app.add_typer(population_app)
-app.add_typer(verify_app)
 app.add_typer(detect_app)
 app.add_typer(reidentify_app)
 app.add_typer(tradeoff_app)

@@ -5,10 +5,11 @@ An attack says what it does to a unit, which files come of it and what it says a
 
 from __future__ import annotations
 
+import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, 
 
 S = TypeVar("S", bound="Attacked")
 MANY = 50  # units that take a while
+SUMMARY = "summary.json"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Prepared:
     items: Iterator[Asked]
     work: Work
     kinds: Mapping[str, pl.Schema]
+    notes: tuple[str, ...] = ()  # what people must know of how the units were chosen
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,18 @@ def over_units(attack: Attack[S], asking: Asking) -> Ended[S]:
     )  # fmt: skip
 
 
+def write_summary(folder: Path, summary: Attacked, *, but: Collection[str] = ()) -> str:
+    """Write what was found, without how the attack was run, for scripts that read files; the name of the file."""
+    from glasshouse.engine.plain import plain
+    from glasshouse.files.output import private_file
+
+    left = {*(one.name for one in fields(Attacked)), *but}
+    told = {name: value for name, value in plain(summary).items() if name not in left}
+    with private_file(folder / SUMMARY) as stream:
+        stream.write((json.dumps(told, indent=2) + "\n").encode())
+    return SUMMARY
+
+
 def _only(asking: Asking, items: Iterator[Item], there: Collection[str]) -> tuple[Iterator[Item], int]:
     """The units that are asked for, and how many they are."""
     if not asking.units:
@@ -156,7 +171,7 @@ def _work(attack: Attack[S], asking: Asking, at: Workplace) -> Made[S]:
         say(f"note: {units} to do; glasshouse status {asking.run.out} tells how far it is")
     prepared = attack.prepare(asking, job, items, at.ledger.folder)
     tally = run(prepared.job, prepared.work, prepared.items, at.ledger, asking.run.crew, pace)
-    notes = [*notes_on(file, asking.scenario, assume), *attack.notes(asking, prepared.job, tally)]
+    notes = [*notes_on(file, asking.scenario, assume), *attack.notes(asking, prepared.job, tally), *prepared.notes]
     if tally.clocked:
         units = geography.told({geography.unit: len(tally.clocked)})
         notes.append(f"warning: the clock (--seconds) stopped work on {units}; the same command does them again")
