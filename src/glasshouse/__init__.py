@@ -42,6 +42,7 @@ VERBS = {
     "reconstruct": "glasshouse.commands.reconstruct",
     "vary": "glasshouse.commands.vary",
     "verify": "glasshouse.commands.verify",
+    "detect": "glasshouse.commands.detect",
     "status": "glasshouse.commands.status",
 }
 _OTHERS = {

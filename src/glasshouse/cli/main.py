@@ -18,7 +18,6 @@ from glasshouse.cli import noise, properties, swap, table_protections, topdown  
 from glasshouse.cli.audit import app as audit_app
 from glasshouse.cli.compare import app as compare_app
 from glasshouse.cli.derive import add
-from glasshouse.cli.detect import app as detect_app
 from glasshouse.cli.infer import app as infer_app
 from glasshouse.cli.options import Interrupted as OldInterrupted
 from glasshouse.cli.population import app as population_app
@@ -46,7 +45,6 @@ app = typer.Typer(
 for verb, where in {**VERBS, "scenarios": "glasshouse.commands.scenarios"}.items():
     add(app, getattr(import_module(where), verb))
 app.add_typer(population_app)
-app.add_typer(detect_app)
 app.add_typer(reidentify_app)
 app.add_typer(tradeoff_app)
 app.add_typer(protect_app, name="protect")

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glasshouse.cli.attacking import Executor, Out, Overwrite, Seed, Workers
 from glasshouse.cli.options import (
+    Executor,
     Json,
+    Out,
+    Overwrite,
     Quiet,
+    Seed,
     Verbose,
+    Workers,
     chosen_scenario,
     inputs_of,
     refuse_no_file,

@@ -29,6 +29,8 @@ ZEROS = {"all": ("definition", "certain", "edit rule"), "certain": ("definition"
 class Verified(Result[Summary]):
     """What is certain of the records, place by place; and what was asked besides."""
 
+    shown = ("claims", "places", "counts")
+
     @property
     def claims(self) -> pl.DataFrame:
         """Descriptions that exactly m records fit, for certain; undecided ones have low < high."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from glasshouse.attack.occupancy.noisy import closest
 from glasshouse.attack.occupancy.sampled import sample_of
 from glasshouse.attack.occupancy.statements import LeftOut, Property, block_of
 from glasshouse.attack.occupancy.unlike import unlike
+from glasshouse.commands.work.questions import AboutOccupancy
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import level_matrix
@@ -31,7 +32,6 @@ from glasshouse.scenarios.load import Scenario
 from glasshouse.scenarios.occupancy import Key, Model, Occupancy
 
 QUESTION = "detect"
-STATE = 2  # digits of a code
 Truth = tuple[Index, Codes]  # of each true household the row of its block, and its levels
 
 
@@ -44,11 +44,12 @@ class Housed(Item):
 
 @dataclass(frozen=True)
 class Enquiry(Job):
-    """What all units share besides the job: properties by block, samples by state, and what a strong attacker knows."""
+    """What all units share: what is asked, and what is known besides the tables."""
 
-    properties: Mapping[str, tuple[Property, ...]] = field(default_factory=dict)
-    samples: Mapping[str, StateSample] = field(default_factory=dict)
-    rankings: Mapping[tuple[str, str], Ranking] = field(default_factory=dict)  # by state and key
+    asked: AboutOccupancy
+    properties: Mapping[str, tuple[Property, ...]]  # by place
+    samples: Mapping[str, StateSample]  # by coarsest area
+    rankings: Mapping[tuple[str, str], Ranking]  # what a strong attacker knows, by coarsest area and key
 
     @property
     def occupancy(self) -> Occupancy:
@@ -58,7 +59,7 @@ class Enquiry(Job):
 
     @cached_property
     def model(self) -> Model:
-        return self.occupancy.model(self.options["model"])
+        return self.occupancy.model(self.asked.model)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -76,26 +77,19 @@ class Enquiry(Job):
     def _sampled(self) -> dict[str, Sample]:
         return {}
 
-    def sample(self, block: str) -> Sample | None:
-        """The kinds of the state that a block lies in; None where the sample has nobody of it."""
-        state = block[:STATE]
-        if state not in self.samples:
+    def sample(self, place: str) -> Sample | None:
+        """The kinds of the coarsest area that a place lies in; None where the sample has nobody of it."""
+        area = self.coarse(place)
+        if area not in self.samples:
             return None
-        if state not in self._sampled:
-            found, _ = sample_of(self.occupancy, self.model, self.scenario.schema, self.samples[state])
-            self._sampled[state] = found
-        return self._sampled[state]
+        if area not in self._sampled:
+            found, _ = sample_of(self.occupancy, self.model, self.scenario.schema, self.samples[area])
+            self._sampled[area] = found
+        return self._sampled[area]
 
-
-def enquiry(
-    job: Job,
-    properties: Mapping[str, tuple[Property, ...]],
-    samples: Mapping[str, StateSample],
-    rankings: Mapping[tuple[str, str], Ranking],
-) -> Enquiry:
-    """A job with what is known besides the tables."""
-    own = {one.name: getattr(job, one.name) for one in fields(job)}
-    return Enquiry(**own, properties=properties, samples=samples, rankings=rankings)
+    def coarse(self, place: str) -> str:
+        """The code of the coarsest area that a place lies in."""
+        return self.scenario.geography.code(place, self.scenario.geography.coarsest)
 
 
 def properties_by_block(frame: pl.DataFrame) -> dict[str, tuple[Property, ...]]:
@@ -108,7 +102,7 @@ def properties_by_block(frame: pl.DataFrame) -> dict[str, tuple[Property, ...]]:
     return {block: tuple(some) for block, some in sorted(found.items())}
 
 
-def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Schema]:
+def schemas(scenario: Scenario, asked: AboutOccupancy) -> dict[str, pl.Schema]:
     """The columns of the data files."""
     place, unit = {scenario.geography.place: pl.String}, {scenario.geography.unit: pl.String}
     places: dict[str, Any] = place | unit | {
@@ -116,23 +110,23 @@ def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Sche
         "answer": pl.String, "violations_low": pl.Int64, "violations_high": pl.Int64, "low_met": pl.Boolean,
         "high_met": pl.Boolean, "proof": pl.String,
     }  # fmt: skip
-    if options["solvar"]:
+    if asked.solvar:
         for name in _measures(scenario):
             places |= {name: pl.Float64, f"{name}_upper": pl.Float64, f"{name}_proof": pl.String}
-    if options["nearest"]:
+    if asked.nearest:
         places |= {"nearest_error": pl.Int64, "nearest_violations": pl.Int64, "nearest_proof": pl.String}
-    if options["solutions"]:
+    if asked.solutions:
         places |= {"solutions": pl.Int64, "tied": pl.Boolean, "likely_violations": pl.Float64,
                    "solutions_proof": pl.String}  # fmt: skip
-    if options["truth"]:
+    if asked.truth:
         places["violations_true"] = pl.Int64
     found = {"places": places, "left-out": place | {"reason": pl.String}}
-    if options["why"]:
+    if asked.why:
         found["reasons"] = place | {
             "because": pl.String, "numbers": pl.List(pl.String), "lower": pl.List(pl.Int64),
             "upper": pl.List(pl.Int64), "proof": pl.String, "minimal": pl.Boolean,
         }  # fmt: skip
-    if options["solutions"]:
+    if asked.solutions:
         columns = {a.name: pl.Int16 for a in scenario.schema.attributes if not a.numbers}
         members = dict.fromkeys(_occupancy(scenario).members, pl.Int16)
         found["solutions"] = place | {"solution": pl.Int32, "cost": pl.Float64, **members, **columns,
@@ -141,7 +135,7 @@ def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Sche
             "key": pl.String, "rank": pl.Int32, "columns": pl.List(pl.String), "values": pl.List(pl.Int64),
             "frequency": pl.Float64,
         }  # fmt: skip
-    if options["truth"]:
+    if asked.truth:
         found["matches"] = place | {"key": pl.String, "attacker": pl.String, "blocks": pl.String, "rank": pl.Int32,
                                     "households": pl.Int64, "violations": pl.Int64, "unique": pl.Int64,
                                     "unique_violations": pl.Int64}  # fmt: skip
@@ -165,7 +159,7 @@ def examine(job: Enquiry, item: Housed) -> Done:
             page.add(row, code)
     frames = {
         name: pl.DataFrame(page.rows[name], schema=schema, orient="row")
-        for name, schema in schemas(job.scenario, job.options).items()
+        for name, schema in schemas(job.scenario, job.asked).items()
     }
     answers = frames["places"]["answer"].value_counts()
     told = dict(zip(answers["answer"].to_list(), answers["count"].to_list(), strict=True))
@@ -180,7 +174,7 @@ class _Page:
 
     def __init__(self, job: Enquiry, item: Housed) -> None:
         self.job, self.item = job, item
-        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schemas(job.scenario, job.options)}
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schemas(job.scenario, job.asked)}
         self.untrue = self.not_in_sample = self.no_sample = 0
         self.clock = False
 
@@ -200,18 +194,18 @@ class _Page:
             code, self.item.code, job.model.name, block.households, block.subsidised, len(known), found.answer.value,
             *ends, str(found.proof),
         ]  # fmt: skip
-        if found.answer == Answer.CERTAIN and job.options["why"]:
+        if found.answer == Answer.CERTAIN and job.asked.why:
             self._explain(block)
         rebuilt = self._rebuild(block, found)
-        if job.options["solvar"]:
+        if job.asked.solvar:
             told += self._vary(block, rebuilt)
-        if job.options["nearest"]:
+        if job.asked.nearest:
             told += self._nearest(block, found)
         if not self._wanted(found):
             rebuilt = None  # it was for the variability alone
-        if job.options["solutions"]:
+        if job.asked.solutions:
             told += self._list(block, rebuilt)
-        if job.options["truth"]:
+        if job.asked.truth:
             told.append(self._match(row, block, found, rebuilt))
         self.rows["places"].append(tuple(told))
 
@@ -238,8 +232,8 @@ class _Page:
 
     def _rebuild(self, block: Block, found: Found) -> Likely | None:
         """The most likely data sets, for blocks where they are asked for."""
-        options = self.job.options
-        t = max(self._wanted(found), 1 if options["solvar"] else 0)
+        asked = self.job.asked
+        t = max(self._wanted(found), 1 if asked.solvar else 0)
         sample = self.job.sample(block.code)
         if not t or found.answer == Answer.CONTRADICTION:
             return None
@@ -247,15 +241,15 @@ class _Page:
             self.no_sample += 1
             return None
         rng = self.job.generator(block.code, QUESTION)
-        rebuilt = likely(sample, block, t, rng, self.job.ladder, fewest=options["ties"] == "fewest")
+        rebuilt = likely(sample, block, t, rng, self.job.ladder, fewest=asked.ties == "fewest")
         self.clock |= rebuilt.clock
         self.not_in_sample += not len(rebuilt.x)
         return rebuilt if len(rebuilt.x) else None
 
     def _wanted(self, found: Found) -> int:
         """How many data sets of a block are listed."""
-        options = self.job.options
-        return int(options["solutions"]) if options["everywhere"] or found.answer == Answer.CERTAIN else 0
+        asked = self.job.asked
+        return asked.solutions if asked.everywhere or found.answer == Answer.CERTAIN else 0
 
     def _vary(self, block: Block, rebuilt: Likely | None) -> list[Any]:
         """How different other data sets can be from the most likely one."""
@@ -296,7 +290,7 @@ class _Page:
     def _list(self, block: Block, rebuilt: Likely | None) -> list[Any]:
         """The data sets themselves, and the kinds of household that break the rule in them, by how often."""
         sample = self.job.sample(block.code)
-        wanted = self.job.options["solutions"]
+        wanted = self.job.asked.solutions
         if rebuilt is None or sample is None:
             return [0, None, None, None]
         broken = sample.kinds.breaks[rebuilt.kinds]
@@ -322,7 +316,7 @@ class _Page:
 
     def _ranked(self, rebuilt: Likely, sample: Sample) -> dict[str, Ranking]:
         """By key: what violating households look like in the data sets, the most frequent first."""
-        wanted = self.job.options["solutions"]
+        wanted = self.job.asked.solutions
         broken = sample.kinds.breaks[rebuilt.kinds]
         codes = sample.kinds.codes[rebuilt.kinds[broken]]
         weight = rebuilt.x[:wanted, broken].sum(axis=0)  # whole numbers: equal ones are equal
@@ -340,11 +334,11 @@ class _Page:
         certain = found.answer == Answer.CERTAIN
         self.untrue += certain and violations == 0
         sample = job.sample(block.code)
-        likely_ones = self._ranked(rebuilt, sample) if rebuilt and sample and job.options["solutions"] else {}
+        likely_ones = self._ranked(rebuilt, sample) if rebuilt and sample and job.asked.solutions else {}
         for name, key in job.occupancy.keys.items():
             open_to = _may_break(job.occupancy, job.scenario, codes, key)
             values = key_values(job.scenario.schema, codes[open_to], key)
-            attackers = {SAMPLING: job.rankings.get((block.code[:STATE], name)), LIKELY: likely_ones.get(name)}
+            attackers = {SAMPLING: job.rankings.get((job.coarse(block.code), name)), LIKELY: likely_ones.get(name)}
             for attacker, ranking in attackers.items():
                 where = DETECTED if certain else ALL
                 for line in counted(values, broken[open_to], ranking):

@@ -46,7 +46,7 @@ class Examined(Item):
     around: Values | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Enquiry(Job):
     """What all units share: what is asked, and priors of the coarsest areas, by the code they begin with."""
 
