@@ -1,6 +1,6 @@
 """How is Glasshouse used from a notebook? Runs the walk-through, and writes the notebook and the page about it.
 
-    python docs/make_library_page.py         # examples/library/walkthrough.ipynb and docs/library.md
+python docs/make_library_page.py         # examples/library/walkthrough.ipynb and docs/library.md
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ CELLS = (
     """# Glasshouse from a notebook
 
 Every command of Glasshouse is a function: `glasshouse vary tables.parquet --scenario sf1-person` is
-`gh.vary("tables.parquet", scenario="sf1-person")`, with the same options and the same answers. A function takes files or
-frames (polars, pandas, pyarrow) and gives back a result: frames, a typed summary, pictures. Without `out` nothing is left on
-disk.""",
+`gh.vary("tables.parquet", scenario="sf1-person")`, with the same options and the same answers. A function takes
+files or frames (polars, pandas, pyarrow) and gives back a result: frames, a typed summary, pictures. Without
+`out` nothing is left on disk.""",
     "import glasshouse as gh",
     """## A county with a known truth
 
@@ -30,15 +30,15 @@ Nobody in it is real. Each file of the county is a frame.""",
     "county = gh.synthesize(persons=1500, seed=1)\ncounty.cef.head(3)",
     """## What an office would publish
 
-The records are counted into the 34 tables of a census. A result can be handed to the next function as it is; it knows its
-scenario.""",
+The records are counted into the 34 tables of a census. A result can be handed to the next function as it is; it
+knows its scenario.""",
     'tables = gh.tabulate(county.cef, scenario="sf1-person")\ntables.tables.head(3)',
-    "Can all these numbers be true? They can; with one changed, `check` would name the numbers that contradict each other.",
+    "Can all these numbers be true? They can; with one changed, `check` would name those that contradict each other.",
     "gh.check(tables).summary.agrees",
     """## What the tables give away
 
-`vary` measures how different another set of records could be while every published number stays true. The share of records
-that are the same in every such set is certain: proved, not estimated.""",
+`vary` measures how different another set of records could be while every published number stays true. The share
+of records that are the same in every such set is certain: proved, not estimated.""",
     "found = gh.vary(tables)\nfound.summary.headline.share_certain",
     "Place by place, as a frame; `solvar` is the share of a place's records that could differ.",
     'found.places.select("block", "population", "solvar", "certain", "proof").head(5)',
@@ -46,25 +46,27 @@ that are the same in every such set is certain: proved, not estimated.""",
     "found.figure()",
     """## Other frames, other tables
 
-Frames of pandas and pyarrow are taken as they are. Here an office publishes three tables only; the summary says what is then
-not told at all.""",
+Frames of pandas and pyarrow are taken as they are. Here an office publishes three tables only; the summary says
+what is then not told at all.""",
     'few = gh.vary(tables.tables.to_pandas(), scenario="sf1-person", only=["P1", "P8", "P12"])\n'
     "few.summary.headline.share_certain, few.summary.not_compared",
     """## A protection, and the same attack again
 
-Half of the households trade places with others nearby. The tables of the swapped records are attacked in the same way.""",
+Half of the households trade places with others nearby. The tables of the swapped records are attacked in the
+same way.""",
     "swapped = gh.protect.swap(county.cef, rate=0.5, coordinates=county.blocks, seed=1)\n"
     'again = gh.vary(gh.tabulate(swapped.records, scenario="sf1-person"))\n'
     "swapped.summary.share, again.summary.headline.share_certain",
-    """Certain is now a statement about the swapped file, not about people. Who could be identified is asked of both: the records
-that were rebuilt are linked to a list of names, and what they tell is held against the truth and against guessing.""",
+    """Certain is now a statement about the swapped file, not about people. Who could be identified is asked of both:
+the records that were rebuilt are linked to a list of names, and what they tell is held against the truth and
+against guessing.""",
     """import polars as pl
 
 def found_exposed(records, varied):
     rebuilt = gh.reconstruct(gh.tabulate(records, scenario="sf1-person"))
     linked = gh.reidentify(rebuilt, truth=county.cef, published=records, vary=varied,
                            attacker={"perfect": county.attacker_perfect})
-    rates = linked.rates.filter(pl.col("band") == "all", pl.col("data") == "rHDF_bt", pl.col("group") == "nonmodal-unique")
+    rates = linked.rates.filter(band="all", data="rHDF_bt", group="nonmodal-unique")
     return rates.select("putative", "confirmed", "precision", "low", "high", "baseline")
 
 pl.concat([found_exposed(county.cef, found), found_exposed(swapped.records, again)])""",
@@ -74,8 +76,9 @@ What does an adversary believe about one person who sees a single count with noi
     "gh.infer.posterior(rho=0.1, prior=0.5, count=1)",
     """## Files, long runs, mistakes
 
-`out="solvar"` writes the files of a command and resumes a run that was interrupted; `found.write("folder")` writes them later.
-`with gh.aloud(): ...` shows progress. A mistake is an `InputError` of one line, the same as in the terminal.""",
+`out="solvar"` writes the files of a command and resumes a run that was interrupted; `found.write("folder")`
+writes them later. `with gh.aloud(): ...` shows progress. A mistake is an `InputError` of one line, the same as
+in the terminal.""",
     "try:\n    gh.vary(tables, level='trakt')\nexcept gh.InputError as mistake:\n    print(mistake)",
 )
 

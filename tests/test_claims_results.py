@@ -29,7 +29,8 @@ from glasshouse.assess.claimed_places import (
 from glasshouse.assess.claims import Results, baselines, columns_used, combinations, summed_up, undecided
 from glasshouse.assess.paper_claims import beside_paper, marginal_sets, published
 from glasshouse.assess.rates import Rate
-from glasshouse.commands.words.verify import lines_for_people, told
+from glasshouse.commands.attack import Attacked
+from glasshouse.commands.words.verify import Summary, lines_for_people, summed
 from glasshouse.errors import InputError
 from glasshouse.report.beside import described
 from glasshouse.report.description import Measure
@@ -94,6 +95,11 @@ def counts_of(rows: list[Row]) -> pl.DataFrame:
 
 def places_of(rows: list[Row]) -> pl.DataFrame:
     return pl.DataFrame(rows, PLACES)
+
+
+def told(results: Results) -> Summary:
+    """What scripts are told."""
+    return summed(Attacked("toy", "block", 1, 1, 0), 7, results)
 
 
 # Two blocks of four and six households, one of vacant units only; by hand
@@ -580,7 +586,7 @@ def test_claims_that_make_no_sense_are_refused() -> None:
         combinations(TOY_CLAIMS.with_columns(k=4), NAMES)
     with pytest.raises(InputError, match="not between 0 and 1"):
         baselines(TOY_CLAIMS.with_columns(p_tract=1.5))
-    with pytest.raises(InputError, match="no column of a prior"):
+    with pytest.raises(InputError, match="no column of a prior, whose name begins with p_"):
         baselines(TOY_CLAIMS.drop("p_tract", "p_state"))
     with pytest.raises(InputError, match="the claims have no column 'proof'"):
         undecided(TOY_CLAIMS.drop("proof"))

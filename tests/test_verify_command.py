@@ -28,7 +28,6 @@ import pytest
 
 from glasshouse.attack.claims.withholding import named
 from glasshouse.attack.published import NothingFits
-from glasshouse.commands.words import verify_summary
 from glasshouse.commands.work import verify as verifying
 from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.manifest import code_hash
@@ -101,7 +100,7 @@ def _quick() -> Iterator[None]:
 def quickly(*command: object) -> Ended:
     """The command without pictures, workbooks and pages, which take longer than all the rest."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify_summary, "write_tables", lambda *_, **__: [])
+        patch.setattr("glasshouse.report.sections.claims.write", lambda *_, **__: [])
         patch.setattr(Figure, "save", lambda _, path: path.write_text("<svg/>"))
         return tool(*command)
 
@@ -847,8 +846,8 @@ def refused(ended: Ended, pattern: str, out: Path | None = None) -> None:
         (["--absent", 6], "--absent.*less than or equal to 5"),
         (["--cannot", -1], "--cannot.*greater than or equal to 0"),
         (["--why", -1], "--why.*greater than or equal to 0"),
-        (["--drop-cells", "x"], "--drop-cells x: expected whole numbers such as 0,1"),
-        (["--drop-cells", "-1"], "--drop-cells -1: expected whole numbers"),
+        (["--drop-cells", "x"], "--drop-cells x: expected a whole number"),
+        (["--drop-cells", "-1"], "--drop-cells -1: expected 0 or more"),
         (["--pick", "10"], "--pick 10: expected state-median:5, median:5 or a size such as 10:5"),
         (["--pick", "10:0"], "--pick 10:0: expected"),
         (["--pick", "mean:5"], "--pick mean:5: expected"),
@@ -963,7 +962,7 @@ def test_a_household_alone_is_told_of_by_every_table(county: County, tmp_path: P
     """So none gives it away alone; the picture says that, and the lines point to a file that there is."""
     command = county.command(tmp_path / "out", "--blocks", county.blocks(1)[0], "--leaks", "table")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify_summary, "write_tables", lambda *_, **__: [])
+        patch.setattr("glasshouse.report.claims.write", lambda *_, **__: [])
         found = Run(tmp_path / "out", good(tool(*command)))
     rows = found.rows("leaks")
     assert len(rows) == 79 and not any(row["claims"] for row in rows)

@@ -42,6 +42,8 @@ VERBS = {
     "reconstruct": "glasshouse.commands.reconstruct",
     "vary": "glasshouse.commands.vary",
     "reidentify": "glasshouse.commands.reidentify",
+    "verify": "glasshouse.commands.verify",
+    "detect": "glasshouse.commands.detect",
     "status": "glasshouse.commands.status",
 }
 _OTHERS = {

@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glasshouse.cli.attacking import Executor, Overwrite, Workers
-from glasshouse.cli.options import Json, Quiet, Verbose, chosen_scenario, finish, inputs_of, refuse_no_file, say
+from glasshouse.cli.options import (
+    Executor,
+    Json,
+    Overwrite,
+    Quiet,
+    Verbose,
+    Workers,
+    chosen_scenario,
+    finish,
+    inputs_of,
+    refuse_no_file,
+    say,
+)
 from glasshouse.cli.session import in_folder, refuse_two_crews
 from glasshouse.errors import InputError
 

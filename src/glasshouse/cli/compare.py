@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glasshouse.cli.attacking import Out, Overwrite, Workers
-from glasshouse.cli.options import Json, Quiet, Verbose, inputs_of, refuse_no_file
+from glasshouse.cli.options import Json, Out, Overwrite, Quiet, Verbose, Workers, inputs_of, refuse_no_file
 from glasshouse.cli.session import in_folder, refuse_nowhere
 from glasshouse.errors import InputError
 

@@ -33,9 +33,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no 
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Say more on stderr; show where a bug of ours happened.")
 ]
-Workers = Annotated[
-    int, typer.Option("--workers", "-w", min=1, max=256, help="Threads to count in; the answer does not depend on it.")
-]
 Tables = Annotated[
     str, typer.Option("--tables", help="Use only these tables, as in P1,P8,P12; default: all of the scenario.")
 ]
@@ -46,6 +43,33 @@ Mapping_ = Annotated[
         metavar="LEVEL=FILE",
         help="A level that is no prefix of the code: a CSV with columns named as the place (block) and as LEVEL.",
     ),
+]
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write; the same command goes on in it.")]
+Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same files.")]
+Codebook_ = Annotated[Path | None, typer.Option("--codebook", help="The codebook of an NHGIS extract.")]
+Assume = Annotated[
+    str,
+    typer.Option(
+        "--assume-published",
+        metavar="all|seen|LIST",
+        help="Of tables with no number in the file: which were published, all zero?",
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the result of another run in --out.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        "-w",
+        min=1,
+        max=256,
+        help="Processes of this machine (not with --executor); default: one for each core. The answer is the same.",
+    ),
+]
+Executor = Annotated[
+    str | None,
+    typer.Option("--executor", metavar="dask://HOST:PORT", help="Work on a Dask cluster instead (tls:// encrypts)."),
 ]
 
 

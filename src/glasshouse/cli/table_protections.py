@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glasshouse.cli.attacking import Assume, Codebook_
 from glasshouse.cli.options import (
+    Assume,
+    Codebook_,
     Json,
     Mapping_,
     Quiet,

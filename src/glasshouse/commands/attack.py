@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, 
     from glasshouse.scenarios.load import Scenario
 
 S = TypeVar("S", bound="Attacked")
+SUMMARY = "summary.json"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Prepared:
     items: Iterator[Asked]
     work: Work
     kinds: Mapping[str, pl.Schema]
+    notes: tuple[str, ...] = ()  # what people must know of how the units were chosen
 
 
 @dataclass(frozen=True)
@@ -83,3 +86,15 @@ class Attack(ABC, Generic[S]):
     @abstractmethod
     def conclude(self, asking: Asking, job: Job, tally: Tally, folder: Path, said: Attacked) -> Concluded[S]:
         """What is said at the end, from the data files in the folder; `said`: what every summary says first."""
+
+
+def write_summary(folder: Path, summary: Attacked, *, but: Collection[str] = ()) -> str:
+    """Write what was found, without how the attack was run, for scripts that read files; the name of the file."""
+    from glasshouse.engine.plain import plain
+    from glasshouse.files.output import private_file
+
+    left = {*(one.name for one in fields(Attacked)), *but}
+    told = {name: value for name, value in plain(summary).items() if name not in left}
+    with private_file(folder / SUMMARY) as stream:
+        stream.write((json.dumps(told, indent=2) + "\n").encode())
+    return SUMMARY

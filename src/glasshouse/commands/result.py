@@ -28,6 +28,7 @@ class Result(Generic[S]):
 
     ended: Ended[S]
     always_told: ClassVar[bool] = True  # its lines are printed even when the command is told to be quiet
+    shown: ClassVar[tuple[str, ...]] = ()  # the frames that matter most: a notebook shows them first
 
     @property
     def unit(self) -> str:
@@ -157,7 +158,9 @@ class Result(Generic[S]):
             yield f"<p><small>{escape(note)}</small></p>"
         if any(name.endswith(".svg") for name in self.files):
             yield self.figure()._repr_html_()
-        for name, frame in list(self.frames.items())[:SHOWN_FRAMES]:
+        frames = self.frames
+        first = {name: frames[name] for name in self.shown if name in frames}
+        for name, frame in list({**first, **frames}.items())[:SHOWN_FRAMES]:
             yield f"<p><code>.{escape(name)}</code>: {frame.height:,} rows</p>{frame.head(SHOWN_ROWS)._repr_html_()}"
         yield "</div>"
 

@@ -75,7 +75,6 @@ class Job:
     seed: int
     effort: float
     seconds: float | None
-    options: Mapping[str, Any] = field(default_factory=dict)
 
     def asking(self, kind: Callable[..., J], **more: Any) -> J:
         """The same job with what one attack asks besides."""
@@ -101,7 +100,6 @@ def make_job(
     seed: int,
     effort: float,
     seconds: float | None,
-    options: Mapping[str, Any] | None = None,
 ) -> tuple[Job, Iterator[Item]]:
     """What all units share, and the units one by one. What was published is known once the file has been read."""
     first = next(releases)
@@ -113,7 +111,7 @@ def make_job(
             if geography.place in release.levels:  # not the last one, which is of coarser levels
                 yield Item(*unit_of(release, geography, area_level))
 
-    return Job(file.scenario, published, area_level, seed, effort, seconds, options or {}), items()
+    return Job(file.scenario, published, area_level, seed, effort, seconds), items()
 
 
 def publication(file: TableFile, release: Release, level: str | None) -> tuple[Published, str | None]:

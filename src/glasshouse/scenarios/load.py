@@ -159,6 +159,13 @@ def known_scenarios() -> tuple[str, ...]:
     return tuple(sorted(item.name for item in folder.iterdir() if (item / "scenario.toml").is_file()))
 
 
+def scenarios_with(section: str) -> tuple[str, ...]:
+    """The scenarios that come with Glasshouse and have a section of this name."""
+    folder = resources.files("glasshouse") / "scenarios" / "data"
+    texts = {name: (folder / name / "scenario.toml").read_text(encoding="utf-8") for name in known_scenarios()}
+    return tuple(name for name, text in texts.items() if section in tomllib.loads(text))
+
+
 def load(name: str) -> Scenario:
     """Load a built-in scenario by name, or a scenario of your own by the path of its folder."""
     if name in known_scenarios():

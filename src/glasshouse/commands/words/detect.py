@@ -1,75 +1,211 @@
-"""What comes of a run of `glasshouse detect`? How many blocks, how sure, how often right; pictures and a few lines."""
+"""What comes of a run of `glasshouse detect`? How many places, how sure, how often right; pictures and a few lines."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import polars as pl
+from glasshouse.commands.attack import Attacked, Concluded, write_summary
+from glasshouse.commands.work.questions import AboutOccupancy
+from glasshouse.model.geography import plural
 
-from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_households, of_places, told
-from glasshouse.assess.one_solution import one_solution
-from glasshouse.files.output import private_file, row_writer
-from glasshouse.files.properties import PropertyFile
-from glasshouse.report.sections.occupancy import by_households, matched, variability
-from glasshouse.scenarios.load import Scenario
+if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
+    import polars as pl
 
-SUMMARY, RATES = "summary.json", "rates.parquet"
-BY_SIZE, SOLVAR, MATCHED = "certain-by-size.svg", "solvar.svg", "matched.svg"
+    from glasshouse.engine.runner import Tally
+    from glasshouse.files.properties import PropertyFile
+    from glasshouse.scenarios.load import Scenario
+
+RATES, BY_SIZE, SOLVAR, MATCHED = "rates.parquet", "certain-by-size.svg", "solvar.svg", "matched.svg"
 NOT_IN_TABLES = "not in the tables"
 
 
-def ended(
-    folder: Path, scenario: Scenario, options: Mapping[str, Any], file: PropertyFile
-) -> tuple[dict[str, Any], list[str], list[str]]:
+@dataclass(frozen=True)
+class Nearest:
+    """Of places where nothing fits: how far the closest data sets are."""
+
+    blocks: int
+    with_violations: int
+    mean_squared_error: float
+
+
+@dataclass(frozen=True)
+class Different:
+    """How different other data sets can be, by one measure."""
+
+    blocks: int
+    mean: float
+    one_solution: int
+    all_can_differ: int
+
+
+@dataclass(frozen=True)
+class UsualReason:
+    """The published numbers that most often make a violation certain."""
+
+    numbers: tuple[str, ...]
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A rate with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PlacesRight:
+    """How often places are found rightly, beside choosing them at random."""
+
+    blocks: int
+    with_violations: int
+    putative: int
+    confirmed: int
+    contradictions: int
+    decided: int
+    precision: Rated | None
+    recall: Rated | None
+    precision_by_chance: float | None
+    recall_by_chance: float | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """How many households an attacker points at, and how often that is right."""
+
+    putative: int
+    confirmed: int
+    precision: float | None
+    low: float
+    high: float
+    recall: float | None
+    match_rate: float
+
+
+@dataclass(frozen=True)
+class HouseholdsRight:
+    """The same of one attacker with one key: with all kinds that are ranked, and with the `first` of each place."""
+
+    attacker: str
+    blocks: str
+    key: str
+    households: str
+    k: int
+    population: int
+    violations: int
+    putative: int
+    confirmed: int
+    precision: float | None
+    low: float
+    high: float
+    recall: float | None
+    match_rate: float
+    baseline: float | None
+    first: Found | None
+
+
+@dataclass(frozen=True)
+class Summary(Attacked):
+    """What two agencies' numbers say together, in sums over places."""
+
+    model: str
+    properties: int
+    properties_left_out: Mapping[str, int]
+    blocks: int
+    blocks_left_out: Mapping[str, int]
+    households: int
+    subsidised: int
+    certain: int
+    open: int
+    contradiction: int
+    undecided: int
+    violations_at_least: int
+    nearest: Nearest | None = None
+    solvar: Mapping[str, Different] | None = None
+    usual_reason: UsualReason | None = None
+    blocks_right: PlacesRight | None = None
+    households_right: tuple[HouseholdsRight, ...] | None = None
+    untrue: int = 0  # places with a certain violation and none in the true households
+    not_in_sample: int = 0
+    no_sample: int = 0
+
+
+RUN = ("untrue", "not_in_sample", "no_sample")  # what the file of the summary leaves out
+
+
+def summarise(
+    folder: Path, scenario: Scenario, asked: AboutOccupancy, file: PropertyFile, tally: Tally, said: Attacked
+) -> Concluded[Summary]:
     """The summary for scripts, in words, and the further files that were written."""
+    import polars as pl
+
+    from glasshouse.report.sections.occupancy import by_households, variability
+
     place = scenario.geography.place
     places = pl.read_parquet(folder / "places.parquet")
     left = _left_out(folder, places, file, place)
-    summary = _summed(places, left, file, options)
-    files = [SUMMARY]
-    lines = _lines(summary)
+    summary = _summed(places, left, file, asked, tally, said)
+    files, lines = [], _lines(summary, place)
     if places.height:
         by_households(places).save(folder / BY_SIZE)
         files.append(BY_SIZE)
-        if options["solvar"] and places["solvar"].drop_nulls().len():
+        if asked.solvar and places["solvar"].drop_nulls().len():
             variability(places).save(folder / SOLVAR)
             files.append(SOLVAR)
-            summary["solvar"] = _solvar(places)
-            lines += _solvar_lines(summary["solvar"])
-    if options["why"] and summary["certain"]:
+            solvar = _solvar(places)
+            summary = replace(summary, solvar=solvar)
+            lines += _solvar_lines(solvar, place)
+    if asked.why and summary.certain:
         reasons = pl.read_parquet(folder / "reasons.parquet")
-        usual = (
-            reasons["numbers"]
-            .list.join(", ")
-            .value_counts(sort=True)
-            .sort("count", "numbers", descending=[True, False])
-        )
-        summary["usual_reason"] = {"numbers": usual["numbers"][0].split(", "), "blocks": int(usual["count"][0])}
-        lines.append(
-            f"    the usual reason: {usual['numbers'][0]} ({usual['count'][0]:,} of {reasons.height:,} blocks)"
-        )
-    if options["truth"] and places.height:
-        summary["blocks_right"] = asdict(of_places(places))
-        rates = of_households(pl.scan_parquet(folder / "matches.parquet"))
-        with row_writer(folder / RATES) as writer:
-            writer.write(rates)
-        summary["households_right"] = told(rates)
-        files.append(RATES)
-        if rates.filter(pl.col("attacker") == LIKELY).height:
-            matched(rates).save(folder / MATCHED)
-            files.append(MATCHED)
-        lines += ["", *_right(summary)]
-    with private_file(folder / SUMMARY) as stream:
-        stream.write((json.dumps(summary, indent=2) + "\n").encode())
-    return summary, [*lines, f"-> {folder}"], files
+        usual = _usual(reasons)
+        summary = replace(summary, usual_reason=usual)
+        often = f"{usual.blocks:,} of {reasons.height:,} {plural(place)}"
+        lines.append(f"    the usual reason: {', '.join(usual.numbers)} ({often})")
+    if asked.truth and places.height:
+        right, matches, more = _compared(folder, places)
+        summary = replace(summary, blocks_right=right, households_right=matches)
+        files += more
+        lines += ["", *_right(right, matches, place)]
+    return Concluded(summary, lines, [write_summary(folder, summary, but=RUN), *files])
+
+
+def _usual(reasons: pl.DataFrame) -> UsualReason:
+    counted = reasons["numbers"].list.join(", ").value_counts(sort=True)
+    numbers, often = counted.sort("count", "numbers", descending=[True, False]).select("numbers", "count").row(0)
+    return UsualReason(tuple(numbers.split(", ")), int(often))
+
+
+def _compared(folder: Path, places: pl.DataFrame) -> tuple[PlacesRight, tuple[HouseholdsRight, ...], list[str]]:
+    """How often the attacker is right about places and households, and the files with that."""
+    import polars as pl
+
+    from glasshouse.assess.occupancy import LIKELY, of_households, of_places, told
+    from glasshouse.engine.plain import typed
+    from glasshouse.files.output import row_writer
+    from glasshouse.report.sections.occupancy import matched
+
+    rates = of_households(pl.scan_parquet(folder / "matches.parquet"))
+    with row_writer(folder / RATES) as writer:
+        writer.write(rates)
+    files = [RATES]
+    if rates.filter(pl.col("attacker") == LIKELY).height:
+        matched(rates).save(folder / MATCHED)
+        files.append(MATCHED)
+    households = tuple(typed(HouseholdsRight, row) for row in told(rates))
+    return typed(PlacesRight, asdict(of_places(places))), households, files
 
 
 def _left_out(folder: Path, places: pl.DataFrame, file: PropertyFile, place: str) -> pl.DataFrame:
     """The blocks left out, now also those with a property of which the tables say nothing."""
+    import polars as pl
+
+    from glasshouse.files.output import row_writer
+
     path = folder / "left-out.parquet"
     left = pl.read_parquet(path).filter(pl.col("reason") != NOT_IN_TABLES)
     missing = sorted({*file.frame["block"].to_list()} - {*places[place].to_list(), *left[place].to_list()})
@@ -82,105 +218,112 @@ def _left_out(folder: Path, places: pl.DataFrame, file: PropertyFile, place: str
 
 
 def _summed(
-    places: pl.DataFrame, left: pl.DataFrame, file: PropertyFile, options: Mapping[str, Any]
-) -> dict[str, Any]:  # fmt: skip
+    places: pl.DataFrame, left: pl.DataFrame, file: PropertyFile, asked: AboutOccupancy, tally: Tally, said: Attacked
+) -> Summary:
+    import polars as pl
+
     answers = dict(places.group_by("answer").len().iter_rows())
-    reasons = dict(left.group_by("reason").len().sort("reason").iter_rows())
     certain = places.filter(pl.col("answer") == "certain")
-    return {
-        "model": options["model"],
-        "properties": file.properties,
-        "properties_left_out": dict(file.left_out),
-        "blocks": places.height,
-        "blocks_left_out": reasons,
-        "households": int(places["households"].sum()),
-        "subsidised": int(places["subsidised"].sum()),
-        "certain": answers.get("certain", 0),
-        "open": answers.get("open", 0),
-        "contradiction": answers.get("contradiction", 0),
-        "undecided": int((places["proof"] == "undecided").sum()),
-        "violations_at_least": int(certain["violations_low"].sum()),
-        **({"nearest": _nearest(places)} if options["nearest"] else {}),
-    }
+    return Summary(
+        **asdict(said),
+        model=asked.model,
+        properties=file.properties,
+        properties_left_out=dict(file.left_out),
+        blocks=places.height,
+        blocks_left_out=dict(left.group_by("reason").len().sort("reason").iter_rows()),
+        households=int(places["households"].sum()),
+        subsidised=int(places["subsidised"].sum()),
+        certain=answers.get("certain", 0),
+        open=answers.get("open", 0),
+        contradiction=answers.get("contradiction", 0),
+        undecided=int((places["proof"] == "undecided").sum()),
+        violations_at_least=int(certain["violations_low"].sum()),
+        nearest=_nearest(places) if asked.nearest else None,
+        untrue=tally.counts["untrue"],
+        not_in_sample=tally.counts["not_in_sample"],
+        no_sample=tally.counts["no_sample"],
+    )
 
 
-def _nearest(places: pl.DataFrame) -> dict[str, Any]:
+def _nearest(places: pl.DataFrame) -> Nearest:
     found = places.drop_nulls("nearest_violations")
-    return {
-        "blocks": found.height,
-        "with_violations": int((found["nearest_violations"] > 0).sum()),
-        "mean_squared_error": float(found["nearest_error"].mean() or 0),  # type: ignore[arg-type]  # numbers
-    }
+    error = float(found["nearest_error"].mean() or 0)  # type: ignore[arg-type]  # numbers
+    return Nearest(found.height, int((found["nearest_violations"] > 0).sum()), error)
 
 
-def _lines(summary: Mapping[str, Any]) -> list[str]:
+def _lines(summary: Summary, place: str) -> list[str]:
     """The result in a few lines."""
-    blocks = summary["blocks"]
-    lines = [f"{blocks:,} blocks with {summary['subsidised']:,} subsidised of {summary['households']:,} households "
-             f"(model {summary['model']})"]  # fmt: skip
-    for name, what in (
-        ("certain", "somebody breaks the rule, for certain"),
-        ("open", "perhaps nobody does"),
-        ("contradiction", "nothing fits the numbers (no detection)"),
-        ("undecided", "of these not decided within the limits"),
+    number, blocks = summary.blocks, plural(place)
+    lines = [f"{number:,} {blocks} with {summary.subsidised:,} subsidised of {summary.households:,} households "
+             f"(model {summary.model})"]  # fmt: skip
+    for count, what in (
+        (summary.certain, "somebody breaks the rule, for certain"),
+        (summary.open, "perhaps nobody does"),
+        (summary.contradiction, "nothing fits the numbers (no detection)"),
     ):
-        share = f" ({summary[name] / blocks:.1%})" if blocks else ""
-        if name != "undecided" or summary[name]:
-            lines.append(f"    {what:<44}{summary[name]:>8,}{share}")
-    lines.append(f"    {'violations in certain blocks, at least':<44}{summary['violations_at_least']:>8,}")
-    if (near := summary.get("nearest")) and near["blocks"]:
-        what = f"closest data sets where nothing fits ({near['with_violations']:,} with violations)"
-        lines.append(f"    {what:<44}{near['blocks']:>8,}")
-    for reason, number in summary["blocks_left_out"].items():
-        lines.append(f"    {'blocks left out: ' + reason:<44}{number:>8,}")
-    return lines
+        lines.append(_line(what, count, number))
+    if summary.undecided:
+        lines.append(_line("of these not decided within the limits", summary.undecided, number))
+    lines.append(_line(f"violations in certain {blocks}, at least", summary.violations_at_least))
+    if (near := summary.nearest) and near.blocks:
+        what = f"closest data sets where nothing fits ({near.with_violations:,} with violations)"
+        lines.append(_line(what, near.blocks))
+    return lines + [_line(f"{blocks} left out: {why}", left) for why, left in summary.blocks_left_out.items()]
 
 
-def _solvar(places: pl.DataFrame) -> dict[str, dict[str, Any]]:
+def _line(what: str, count: int, of: int = 0) -> str:
+    share = f" ({count / of:.1%})" if of else ""
+    return f"    {what:<44}{count:>8,}{share}"
+
+
+def _solvar(places: pl.DataFrame) -> dict[str, Different]:
+    from glasshouse.assess.one_solution import one_solution
+
     found = {}
     for name in places.columns:
         if name.startswith("solvar") and not name.endswith(("_upper", "_proof")):
             known = places.drop_nulls(name)
-            zero = known.filter(one_solution(f"{name}_upper", f"{name}_proof"))
-            found[name] = {
-                "blocks": known.height,
-                "mean": float(known[name].mean() or 0),  # type: ignore[arg-type]  # a column of numbers
-                "one_solution": zero.height,
-                "all_can_differ": int((known[name] == 1).sum()),
-            }
+            zero = known.filter(one_solution(f"{name}_upper", f"{name}_proof")).height
+            mean = float(known[name].mean() or 0)  # type: ignore[arg-type]  # a column of numbers
+            found[name] = Different(known.height, mean, zero, int((known[name] == 1).sum()))
     return found
 
 
-def _solvar_lines(solvar: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    lines = ["", "    how different other data sets can be         mean  one solution  all differ  of blocks"]
+def _solvar_lines(solvar: Mapping[str, Different], place: str) -> list[str]:
+    head = "how different other data sets can be         mean  one solution  all differ"
+    lines = ["", f"    {head}  of {plural(place)}"]
     for name, one in solvar.items():
-        lines.append(f"    {name:<42}{one['mean']:>7.1%}{one['one_solution']:>14,}{one['all_can_differ']:>12,}"
-                     f"{one['blocks']:>11,}")  # fmt: skip
+        lines.append(f"    {name:<42}{one.mean:>7.1%}{one.one_solution:>14,}{one.all_can_differ:>12,}"
+                     f"{one.blocks:>11,}")  # fmt: skip
     return lines
 
 
-def _right(summary: Mapping[str, Any]) -> list[str]:
+def _right(right: PlacesRight, matches: tuple[HouseholdsRight, ...], place: str) -> list[str]:
     """How often the attacker is right, beside chance."""
-    blocks = summary["blocks_right"]
+    from glasshouse.assess.occupancy import EVERYBODY
+
     lines = [
-        f"    blocks with violations                      {blocks['with_violations']:>8,} of {blocks['blocks']:,}",
-        f"    block precision {_rate(blocks['precision'])}; by chance {_percent(blocks['precision_by_chance'])}",
-        f"    block recall    {_rate(blocks['recall'])}; by chance {_percent(blocks['recall_by_chance'])}",
+        f"    {plural(place) + ' with violations':<44}{right.with_violations:>8,} of {right.blocks:,}",
+        f"    {place + ' precision':<16}{_rate(right.precision)}; by chance {_percent(right.precision_by_chance)}",
+        f"    {place + ' recall':<16}{_rate(right.recall)}; by chance {_percent(right.recall_by_chance)}",
     ]
     head = ("k = 1", "recall", "k = all", "recall", "chance")
     lines += ["", f"    {'households found through a key: precision with':<70}" + "".join(f"{w:>9}" for w in head)]
-    return [*lines, *(_told(row) for row in summary["households_right"] if row["households"] == EVERYBODY)]
+    return [*lines, *(_told(row, place) for row in matches if row.households == EVERYBODY)]
 
 
-def _told(row: Mapping[str, Any]) -> str:
-    """Precision and recall with the first kind of each block, and with all that were ranked."""
-    where = "" if row["attacker"] == LIKELY else f", {row['blocks']} blocks"
-    shares = [one[rate] for one in (row["first"], row) for rate in ("precision", "recall")] + [row["baseline"]]
-    return f"    {row['key'] + ' (' + row['attacker'] + where + ')':<70}" + "".join(f"{_percent(s):>9}" for s in shares)
+def _told(row: HouseholdsRight, place: str) -> str:
+    """Precision and recall with the first kind of each place, and with all that were ranked."""
+    from glasshouse.assess.occupancy import LIKELY
+
+    where = "" if row.attacker == LIKELY else f", {row.blocks} {plural(place)}"
+    first = (row.first.precision, row.first.recall) if row.first else (None, None)
+    shares = [*first, row.precision, row.recall, row.baseline]
+    return f"    {row.key + ' (' + row.attacker + where + ')':<70}" + "".join(f"{_percent(s):>9}" for s in shares)
 
 
-def _rate(rate: Mapping[str, float] | None) -> str:
-    return "none" if rate is None else f"{rate['value']:.1%} ({rate['low']:.1%} to {rate['high']:.1%})"
+def _rate(rate: Rated | None) -> str:
+    return "none" if rate is None else f"{rate.value:.1%} ({rate.low:.1%} to {rate.high:.1%})"
 
 
 def _percent(share: float | None) -> str:

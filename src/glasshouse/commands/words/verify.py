@@ -2,23 +2,125 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import polars as pl
-
-from glasshouse.assess.claims import EVERY, SINGLETON, SURPRISING, Results
+from glasshouse.commands.attack import Attacked, Concluded, write_summary
+from glasshouse.commands.work.questions import AboutClaims
 from glasshouse.model.geography import plural
 
-_HEADS = {SINGLETON: "a household singled out for certain", EVERY: "households counted for certain, one or several"}
+if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
+    import polars as pl
+
+    from glasshouse.assess.claims import Results
+    from glasshouse.engine.runner import Tally
+    from glasshouse.scenarios.load import Scenario
+
+Row = Mapping[str, str | int | float | list[str] | None]  # of a table, by the names of its columns
+PICTURE, COLUMNS, LEAKS = "claims-by-columns.svg", "columns-used.svg", "leaks.svg"
+SHOWN = 5  # tables in the lines for people
+_CHANGES = {"withheld": "claims lost when a table is withheld", "added": "claims gained when a table is added"}
+
+
+@dataclass(frozen=True)
+class Summary(Attacked):
+    """What was verified, in sums over places and nothing of any one of them; where nobody lives, `claims` alone."""
+
+    claims: int
+    unique: Row | None = None  # how many places are known as a whole
+    by_columns: tuple[Row, ...] | None = None
+    baselines: tuple[Row, ...] | None = None
+    columns_used: tuple[Row, ...] | None = None
+    combinations: tuple[Row, ...] | None = None
+    sizes: tuple[Row, ...] | None = None
+    median_size: float | None = None
+    queries_left_out: Row | None = None
+    undecided: Row | None = None
+    marginal_sets: tuple[Row, ...] | None = None
+    leaks: tuple[Row, ...] | None = None  # by table, the worst first
+    reasons: int | None = None  # claims explained
+    absent: int | None = None  # descriptions that nobody fits
+    cannot: int | None = None  # counts ruled out
+
+
+def summarise(
+    folder: Path, scenario: Scenario, asked: AboutClaims, settings: Sequence[str], tally: Tally, said: Attacked
+) -> Concluded[Summary]:
+    """The summary for scripts, in words, and the further files that were written; `settings`: how it was asked."""
+    import polars as pl
+
+    from glasshouse.assess.claims import summed_up
+    from glasshouse.assess.leaks import by_table
+    from glasshouse.assess.paper_claims import marginal_sets
+    from glasshouse.report.sections import leaks as leaking
+    from glasshouse.report.sections.claims import columns_picture, picture
+    from glasshouse.report.sections.claims import write as write_tables
+
+    geography = scenario.geography
+    place, unit = geography.place, geography.unit
+    places = pl.read_parquet(folder / "places.parquet").rename({place: "place"}, strict=False)
+    if places.filter(pl.col("households") > 0).is_empty():
+        what = f"every {unit} was left out" if tally.refused else f"no {place} has any {scenario.wording.records[1]}"
+        nothing = Summary(**asdict(said), claims=0)
+        return Concluded(nothing, [what], [write_summary(folder, nothing)])
+    counts = pl.read_parquet(folder / "counts.parquet").rename({place: "place"}, strict=False)
+    claims = pl.scan_parquet(folder / "claims.parquet").rename({place: "place"}, strict=False)
+    results = summed_up(claims, counts, places, scenario.wording.columns, marginal_sets(scenario))
+    summary, lines = summed(said, tally.counts["claims"], results), lines_for_people(results, place)
+    picture(results.by_columns, results.baselines, place).save(folder / PICTURE)
+    columns_picture(results.columns_used).save(folder / COLUMNS)
+    done = geography.told({place: tally.counts["places"], unit: tally.units - len(tally.refused)})
+    about = [f"{scenario.title}; {done}; claims that name at least {asked.columns} columns.", *settings]
+    files = [PICTURE, COLUMNS, *write_tables(folder, results, about, place)]
+    if asked.leaks:
+        found = by_table(pl.read_parquet(folder / "leaks.parquet"))
+        summary = replace(summary, leaks=tuple(found.to_dicts()))
+        leaking.picture(found).save(folder / LEAKS)
+        files.append(LEAKS)
+        lines += ["", *_leaks(found)]
+    numbers: dict[str, int] = {}
+    for name, wanted, what in (("reasons", asked.why, "claims explained"),
+                               ("absent", asked.absent, "descriptions that nobody fits"),
+                               ("cannot", asked.cannot, "counts ruled out")):  # fmt: skip
+        if wanted:
+            numbers[name] = int(pl.scan_parquet(folder / f"{name}.parquet").select(pl.len()).collect().item())
+            lines.append(f"    {what:<30}{numbers[name]:,} ({name}.parquet)")
+    summary = replace(
+        summary, reasons=numbers.get("reasons"), absent=numbers.get("absent"), cannot=numbers.get("cannot")
+    )
+    return Concluded(summary, lines, [write_summary(folder, summary), *files])
+
+
+def summed(said: Attacked, claims: int, results: Results) -> Summary:
+    """The results for scripts."""
+    sets = results.marginal_sets
+    return Summary(
+        **asdict(said),
+        claims=claims,
+        unique=asdict(results.unique),
+        by_columns=tuple(results.by_columns.to_dicts()),
+        baselines=tuple(results.baselines.to_dicts()),
+        columns_used=tuple(results.columns_used.to_dicts()),
+        combinations=tuple(results.combinations.to_dicts()),
+        sizes=tuple(results.sizes.to_dicts()),
+        median_size=results.median_size,
+        queries_left_out=asdict(results.dropped),
+        undecided=asdict(results.undecided),
+        marginal_sets=None if sets is None else tuple(sets.to_dicts()),
+    )
 
 
 def lines_for_people(results: Results, place: str = "block") -> list[str]:
     """The few lines that a person reads after a run; every rate has its 95% interval in brackets."""
+    from glasshouse.assess.claims import EVERY, SINGLETON
+
+    heads = {SINGLETON: "a household singled out for certain", EVERY: "households counted for certain, one or several"}
     found, blocks = results.by_columns, plural(place)
     households = found["households"][0] if found.height else 0
     lines = [f"{_number(results.unique.blocks, place)}, {_number(households, 'household')}; {_whole(results)}"]
-    for multiplicity, head in _HEADS.items():
+    for multiplicity, head in heads.items():
         rows = found.filter(multiplicity=multiplicity)
         if rows.height:
             lines += ["", f"    {head}", f"    {'columns':<10}{'of ' + blocks:<26}of households (95% intervals)"]
@@ -29,23 +131,6 @@ def lines_for_people(results: Results, place: str = "block") -> list[str]:
     if results.unique.undecided:
         lines.append(f"    {blocks + ' undecided':<26}{results.unique.undecided:,} of {results.unique.blocks:,}")
     return [*lines, f"    undecided                 {_undecided(results)}"]
-
-
-def told(results: Results) -> dict[str, Any]:
-    """The same for scripts: sums over blocks, and nothing of any one of them."""
-    sets = results.marginal_sets
-    return {
-        "unique": asdict(results.unique),
-        "by_columns": results.by_columns.to_dicts(),
-        "baselines": results.baselines.to_dicts(),
-        "columns_used": results.columns_used.to_dicts(),
-        "combinations": results.combinations.to_dicts(),
-        "sizes": results.sizes.to_dicts(),
-        "median_size": results.median_size,
-        "queries_left_out": asdict(results.dropped),
-        "undecided": asdict(results.undecided),
-        "marginal_sets": None if sets is None else sets.to_dicts(),
-    }
 
 
 def _number(count: int, word: str) -> str:
@@ -61,12 +146,12 @@ def _whole(results: Results) -> str:
     return f"{unique.share:.1%} {verb} known as a whole ({share})"
 
 
-def _line(row: dict[str, Any]) -> str:
+def _line(row: Row) -> str:
     blocks = f"{row['block_share']:.1%} ({row['block_share_low']:.1%} to {row['block_share_high']:.1%})"
     return f"    {row['k']:<10}{blocks:<26}{_households(row)} ({row['share_low']:.1%} to {row['share_high']:.1%})"
 
 
-def _households(row: dict[str, Any]) -> str:
+def _households(row: Row) -> str:
     """The share that is represented: the true one if it is known, or else what is proved."""
     if row["share"] is not None:
         return f"{row['share']:.1%}"
@@ -77,6 +162,8 @@ def _households(row: dict[str, Any]) -> str:
 
 def _surprise(baselines: pl.DataFrame) -> list[str]:
     """How often a claim that singles out somebody would hardly have been guessed; over the claims of every k."""
+    from glasshouse.assess.claims import SINGLETON, SURPRISING
+
     single = baselines.filter(multiplicity=SINGLETON)
     if single.is_empty():
         return []
@@ -90,7 +177,7 @@ def _surprise(baselines: pl.DataFrame) -> list[str]:
     return [*lines, ""]
 
 
-def _surprising(row: dict[str, Any]) -> str:
+def _surprising(row: Row) -> str:
     return f"{row['surprising']:.1%} ({row['surprising_low']:.1%} to {row['surprising_high']:.1%})"
 
 
@@ -98,3 +185,26 @@ def _undecided(results: Results) -> str:
     told = results.undecided
     said = f"{told.undecided:,} of {_number(told.claims, 'claim')}"
     return said if told.share is None else f"{said} ({told.low:.1%} to {told.high:.1%})"
+
+
+def _leaks(found: pl.DataFrame) -> list[str]:
+    """The tables on which most claims depend."""
+    import polars as pl
+
+    lines = []
+    for change, head in _CHANGES.items():
+        rows = found.filter(change=change)
+        if rows.height:
+            lines.append(f"    {head}")
+            lines += [f"    {_leak(row)}" for row in rows.head(SHOWN).iter_rows(named=True)]
+            if rows.height > SHOWN:
+                rest = rows.slice(SHOWN)
+                none = rest.filter(pl.col("claims") == 0).height
+                lines.append(f"    {rest.height:,} more in leaks.parquet; {none:,} of them change nothing alone")
+    return lines
+
+
+def _leak(row: Row) -> str:
+    share = "" if row["share"] is None else f" ({row['share']:.1%}"
+    ends = f"; {row['low']:.1%} to {row['high']:.1%})" if row["low"] is not None else ")" if share else ""
+    return f"{row['table']:<10}{row['claims']:,} of {row['certain']:,}{share}{ends}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from glasshouse.attack.occupancy.noisy import least_error
 from glasshouse.attack.occupancy.sampled import sample_of
 from glasshouse.attack.occupancy.statements import LeftOut, Property, block_of
 from glasshouse.attack.occupancy.unlike import unlike
+from glasshouse.commands.work.questions import AboutOccupancy
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import level_matrix
@@ -43,11 +44,12 @@ class Housed(Item):
 
 @dataclass(frozen=True)
 class Enquiry(Job):
-    """What all units share besides the job: properties by block, samples by state, and what a strong attacker knows."""
+    """What all units share: what is asked, and what is known besides the tables."""
 
-    properties: Mapping[str, tuple[Property, ...]] = field(default_factory=dict)
-    samples: Mapping[str, StateSample] = field(default_factory=dict)
-    rankings: Mapping[tuple[str, str], Ranking] = field(default_factory=dict)  # by state and key
+    asked: AboutOccupancy
+    properties: Mapping[str, tuple[Property, ...]]  # by place
+    samples: Mapping[str, StateSample]  # by coarsest area
+    rankings: Mapping[tuple[str, str], Ranking]  # what a strong attacker knows, by coarsest area and key
 
     @property
     def occupancy(self) -> Occupancy:
@@ -57,7 +59,7 @@ class Enquiry(Job):
 
     @cached_property
     def model(self) -> Model:
-        return self.occupancy.model(self.options["model"])
+        return self.occupancy.model(self.asked.model)
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -90,17 +92,6 @@ class Enquiry(Job):
         return self.scenario.geography.code(place, self.scenario.geography.coarsest)
 
 
-def enquiry(
-    job: Job,
-    properties: Mapping[str, tuple[Property, ...]],
-    samples: Mapping[str, StateSample],
-    rankings: Mapping[tuple[str, str], Ranking],
-) -> Enquiry:
-    """A job with what is known besides the tables."""
-    own = {one.name: getattr(job, one.name) for one in fields(job)}
-    return Enquiry(**own, properties=properties, samples=samples, rankings=rankings)
-
-
 def properties_by_block(frame: pl.DataFrame) -> dict[str, tuple[Property, ...]]:
     """What is published of the properties of each block."""
     found: dict[str, list[Property]] = {}
@@ -111,7 +102,7 @@ def properties_by_block(frame: pl.DataFrame) -> dict[str, tuple[Property, ...]]:
     return {block: tuple(some) for block, some in sorted(found.items())}
 
 
-def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Schema]:
+def schemas(scenario: Scenario, asked: AboutOccupancy) -> dict[str, pl.Schema]:
     """The columns of the data files."""
     place, unit = {scenario.geography.place: pl.String}, {scenario.geography.unit: pl.String}
     places: dict[str, Any] = place | unit | {
@@ -119,23 +110,23 @@ def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Sche
         "answer": pl.String, "violations_low": pl.Int64, "violations_high": pl.Int64, "low_met": pl.Boolean,
         "high_met": pl.Boolean, "proof": pl.String,
     }  # fmt: skip
-    if options["solvar"]:
+    if asked.solvar:
         for name in _measures(scenario):
             places |= {name: pl.Float64, f"{name}_upper": pl.Float64, f"{name}_proof": pl.String}
-    if options["nearest"]:
+    if asked.nearest:
         places |= {"nearest_error": pl.Int64, "nearest_violations": pl.Int64, "nearest_proof": pl.String}
-    if options["solutions"]:
+    if asked.solutions:
         places |= {"solutions": pl.Int64, "tied": pl.Boolean, "likely_violations": pl.Float64,
                    "solutions_proof": pl.String}  # fmt: skip
-    if options["truth"]:
+    if asked.truth:
         places["violations_true"] = pl.Int64
     found = {"places": places, "left-out": place | {"reason": pl.String}}
-    if options["why"]:
+    if asked.why:
         found["reasons"] = place | {
             "because": pl.String, "numbers": pl.List(pl.String), "lower": pl.List(pl.Int64),
             "upper": pl.List(pl.Int64), "proof": pl.String, "minimal": pl.Boolean,
         }  # fmt: skip
-    if options["solutions"]:
+    if asked.solutions:
         columns = {a.name: pl.Int16 for a in scenario.schema.attributes if not a.numbers}
         members = dict.fromkeys(_occupancy(scenario).members, pl.Int16)
         found["solutions"] = place | {"solution": pl.Int32, "cost": pl.Float64, **members, **columns,
@@ -144,7 +135,7 @@ def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Sche
             "key": pl.String, "rank": pl.Int32, "columns": pl.List(pl.String), "values": pl.List(pl.Int64),
             "frequency": pl.Float64,
         }  # fmt: skip
-    if options["truth"]:
+    if asked.truth:
         found["matches"] = place | {"key": pl.String, "attacker": pl.String, "blocks": pl.String, "rank": pl.Int32,
                                     "households": pl.Int64, "violations": pl.Int64, "unique": pl.Int64,
                                     "unique_violations": pl.Int64}  # fmt: skip
@@ -168,7 +159,7 @@ def examine(job: Enquiry, item: Housed) -> Done:
             page.add(row, code)
     frames = {
         name: pl.DataFrame(page.rows[name], schema=schema, orient="row")
-        for name, schema in schemas(job.scenario, job.options).items()
+        for name, schema in schemas(job.scenario, job.asked).items()
     }
     answers = frames["places"]["answer"].value_counts()
     told = dict(zip(answers["answer"].to_list(), answers["count"].to_list(), strict=True))
@@ -183,7 +174,7 @@ class _Page:
 
     def __init__(self, job: Enquiry, item: Housed) -> None:
         self.job, self.item = job, item
-        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schemas(job.scenario, job.options)}
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in schemas(job.scenario, job.asked)}
         self.untrue = self.not_in_sample = self.no_sample = 0
         self.clock = False
 
@@ -203,18 +194,18 @@ class _Page:
             code, self.item.code, job.model.name, block.households, block.subsidised, len(known), found.answer.value,
             *ends, str(found.proof),
         ]  # fmt: skip
-        if found.answer == Answer.CERTAIN and job.options["why"]:
+        if found.answer == Answer.CERTAIN and job.asked.why:
             self._explain(block)
         rebuilt = self._rebuild(block, found)
-        if job.options["solvar"]:
+        if job.asked.solvar:
             told += self._vary(block, rebuilt)
-        if job.options["nearest"]:
+        if job.asked.nearest:
             told += self._nearest(block, found)
         if not self._wanted(found):
             rebuilt = None  # it was for the variability alone
-        if job.options["solutions"]:
+        if job.asked.solutions:
             told += self._list(block, rebuilt)
-        if job.options["truth"]:
+        if job.asked.truth:
             told.append(self._match(row, block, found, rebuilt))
         self.rows["places"].append(tuple(told))
 
@@ -241,8 +232,8 @@ class _Page:
 
     def _rebuild(self, block: Block, found: Found) -> Likely | None:
         """The most likely data sets, for blocks where they are asked for."""
-        options = self.job.options
-        t = max(self._wanted(found), 1 if options["solvar"] else 0)
+        asked = self.job.asked
+        t = max(self._wanted(found), 1 if asked.solvar else 0)
         sample = self.job.sample(block.code)
         if not t or found.answer == Answer.CONTRADICTION:
             return None
@@ -250,15 +241,15 @@ class _Page:
             self.no_sample += 1
             return None
         rng = self.job.generator(block.code, QUESTION)
-        rebuilt = likely(sample, block, t, rng, self.job.ladder, fewest=options["ties"] == "fewest")
+        rebuilt = likely(sample, block, t, rng, self.job.ladder, fewest=asked.ties == "fewest")
         self.clock |= rebuilt.clock
         self.not_in_sample += not len(rebuilt.x)
         return rebuilt if len(rebuilt.x) else None
 
     def _wanted(self, found: Found) -> int:
         """How many data sets of a block are listed."""
-        options = self.job.options
-        return int(options["solutions"]) if options["everywhere"] or found.answer == Answer.CERTAIN else 0
+        asked = self.job.asked
+        return asked.solutions if asked.everywhere or found.answer == Answer.CERTAIN else 0
 
     def _vary(self, block: Block, rebuilt: Likely | None) -> list[Any]:
         """How different other data sets can be from the most likely one."""
@@ -299,7 +290,7 @@ class _Page:
     def _list(self, block: Block, rebuilt: Likely | None) -> list[Any]:
         """The data sets themselves, and the kinds of household that break the rule in them, by how often."""
         sample = self.job.sample(block.code)
-        wanted = self.job.options["solutions"]
+        wanted = self.job.asked.solutions
         if rebuilt is None or sample is None:
             return [0, None, None, None]
         broken = sample.kinds.breaks[rebuilt.kinds]
@@ -325,7 +316,7 @@ class _Page:
 
     def _ranked(self, rebuilt: Likely, sample: Sample) -> dict[str, Ranking]:
         """By key: what violating households look like in the data sets, the most frequent first."""
-        wanted = self.job.options["solutions"]
+        wanted = self.job.asked.solutions
         broken = sample.kinds.breaks[rebuilt.kinds]
         codes = sample.kinds.codes[rebuilt.kinds[broken]]
         weight = rebuilt.x[:wanted, broken].sum(axis=0)  # whole numbers: equal ones are equal
@@ -343,7 +334,7 @@ class _Page:
         certain = found.answer == Answer.CERTAIN
         self.untrue += certain and violations == 0
         sample = job.sample(block.code)
-        likely_ones = self._ranked(rebuilt, sample) if rebuilt and sample and job.options["solutions"] else {}
+        likely_ones = self._ranked(rebuilt, sample) if rebuilt and sample and job.asked.solutions else {}
         for name, key in job.occupancy.keys.items():
             open_to = _may_break(job.occupancy, job.scenario, codes, key)
             values = key_values(job.scenario.schema, codes[open_to], key)

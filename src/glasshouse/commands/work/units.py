@@ -53,7 +53,7 @@ def units_done(attack: Attack[S], asking: Asking, at: Workplace) -> Made[S]:
         say(f"note: {units} to do; glasshouse status {asking.run.out} tells how far it is")
     prepared = attack.prepare(asking, job, items, at.ledger.folder)
     tally = run(prepared.job, prepared.work, prepared.items, at.ledger, asking.run.crew, pace)
-    notes = [*notes_on(file, asking.scenario, assume), *attack.notes(asking, prepared.job, tally)]
+    notes = [*notes_on(file, asking.scenario, assume), *attack.notes(asking, prepared.job, tally), *prepared.notes]
     if tally.clocked:
         units = geography.told({geography.unit: len(tally.clocked)})
         notes.append(f"warning: the clock (--seconds) stopped work on {units}; the same command does them again")

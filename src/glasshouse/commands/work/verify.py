@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from glasshouse.assess.claims import PRIOR
 from glasshouse.assess.priors import Prior
 from glasshouse.attack.claims.absence import Patterns, absent, cannot, zero_masks
 from glasshouse.attack.claims.descriptions import predicate_of, values_of_records
@@ -21,10 +22,12 @@ from glasshouse.attack.claims.spelling import Teller
 from glasshouse.attack.claims.verify import Asked, Claimable, Verified, places_of, verify
 from glasshouse.attack.claims.withholding import Change, gained, hidden, lost, named
 from glasshouse.attack.published import NothingFits, recounted
+from glasshouse.commands.work.questions import AboutClaims
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import level_matrix
 from glasshouse.files.units import Stream
+from glasshouse.model.geography import Geography
 from glasshouse.model.records import Codes, Index, satisfies
 from glasshouse.model.release import Counts
 from glasshouse.model.schema import EVERYONE
@@ -45,9 +48,10 @@ class Examined(Item):
 
 @dataclass(frozen=True)
 class Enquiry(Job):
-    """What all units share besides the job: priors of whole areas, by the code they begin with."""
+    """What all units share: what is asked, and priors of the coarsest areas, by the code they begin with."""
 
-    priors: Mapping[str, Prior] = field(default_factory=dict)
+    asked: AboutClaims
+    priors: Mapping[str, Prior]
 
     @cached_property
     def claimable(self) -> Claimable:
@@ -65,25 +69,21 @@ class Enquiry(Job):
 
     @cached_property
     def patterns(self) -> Patterns:
-        return Patterns(self.claimable, int(self.options["absent"]))
-
-    @property
-    def least(self) -> int:
-        return int(self.options["columns"])
+        return Patterns(self.claimable, self.asked.absent)
 
 
-def enquiry(job: Job, priors: Mapping[str, Prior]) -> Enquiry:
-    """A job with its priors."""
-    return Enquiry(**{one.name: getattr(job, one.name) for one in fields(job)}, priors=priors)
+def priors_of(geography: Geography) -> tuple[str, str]:
+    """The columns with how probable a claim is, by records of its unit and of its coarsest area."""
+    return f"{PRIOR}{geography.unit}", f"{PRIOR}{geography.coarsest}"
 
 
-def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Schema]:
+def schemas(scenario: Scenario, asked: AboutClaims) -> dict[str, pl.Schema]:
     """The columns of the data files."""
     place, unit = {scenario.geography.place: pl.String}, {scenario.geography.unit: pl.String}
+    priors = dict.fromkeys(priors_of(scenario.geography), pl.Float64)
     bounds = {"m": pl.Int64, "low": pl.Int64, "high": pl.Int64, "proof": pl.String}
     found: dict[str, dict[str, Any]] = {
-        "claims": place | DESCRIPTION | bounds | {"kind": pl.Int32, "truth": pl.Int64, "p_tract": pl.Float64,
-                                                   "p_state": pl.Float64},
+        "claims": place | DESCRIPTION | bounds | {"kind": pl.Int32, "truth": pl.Int64} | priors,
         "apart": place | DESCRIPTION | bounds,
         "counts": place | {"k": pl.Int8, "multiplicity": pl.String, "claims": pl.Int64, "kinds": pl.Int64,
                            "households_low": pl.Int64, "households_high": pl.Int64, "households": pl.Int64},
@@ -91,17 +91,17 @@ def schemas(scenario: Scenario, options: Mapping[str, Any]) -> dict[str, pl.Sche
                                   "claims": pl.Int64, "kinds": pl.Int64, "undecided": pl.Int64, "queries": pl.Int64,
                                   "queries_dropped": pl.Int64},
     }  # fmt: skip
-    if options["why"]:
+    if asked.why:
         found["reasons"] = place | DESCRIPTION | {
             "m": pl.Int64, "because": pl.String, "variables": pl.List(pl.String), "lower": pl.List(pl.Int64),
             "upper": pl.List(pl.Int64), "proof": pl.String, "minimal": pl.Boolean,
         }  # fmt: skip
-    if options["leaks"]:
+    if asked.leaks:
         found["leaks"] = place | {"table": pl.String, "change": pl.String, "of": pl.Int64, "claims": pl.Int64,
                                   "kinds": pl.Int64, "undecided": pl.Int64}  # fmt: skip
-    if options["absent"]:
+    if asked.absent:
         found["absent"] = place | DESCRIPTION | {"printed": pl.Boolean, "proof": pl.String}
-    if options["cannot"]:
+    if asked.cannot:
         found["cannot"] = place | DESCRIPTION | bounds
     return {name: pl.Schema(columns) for name, columns in found.items()}
 
@@ -113,32 +113,32 @@ def examine(job: Enquiry, item: Examined) -> Done:
     dropped = _dropped(job, counts)
     used = without(counts, dropped)
     rng = job.generator(item.code, QUESTION)
-    found = [verify(place, job.least, job.ladder) for place in places_of(job.claimable, used, rng, job.ladder)]
+    found = [verify(place, job.asked.columns, job.ladder) for place in places_of(job.claimable, used, rng, job.ladder)]
     page = _Page(job, item)
     for row, verified in enumerate(found):
         page.add(row, verified, int(len(counts.variables) - unused.sum()), int(dropped[row].sum()))
-        if job.options["why"]:
+        if job.asked.why:
             page.explain(row, verified, used)
-        if job.options["absent"]:
+        if job.asked.absent:
             page.rule_out(row, verified, used)
-        for m in job.options["cannot"]:
+        for m in job.asked.cannot:
             page.exclude(row, verified, m)
-    if job.options["leaks"]:
+    if job.asked.leaks:
         _withhold(job, item, used, found, page)
-    every = schemas(job.scenario, job.options)
+    every = schemas(job.scenario, job.asked)
     frames = {name: page.frame(name, schema) for name, schema in every.items()}
     open_ = int(frames["places"]["undecided"].sum())
     asked = int(frames["places"]["claims"].sum()) + open_
     notes = {"places": len(found), "claims": asked - open_, "undecided": open_, "populated": asked,
              "proved": asked - open_, "untrue": page.untrue, "other_truth": page.other_truth,
-             "no_tract": len(found) if page.around is not None and not page.around.total else 0,
-             "no_state": len(found) if job.priors and page.state is None else 0}  # fmt: skip
+             "nobody_around": len(found) if page.around is not None and not page.around.total else 0,
+             "nobody_coarsest": len(found) if job.priors and page.coarsest is None else 0}  # fmt: skip
     return Done(frames, notes, any(verified.clock for verified in found))
 
 
 def _unused(job: Enquiry) -> list[Any]:
     """Tables that are compiled, but not taken as published: they may be added."""
-    chosen = job.options["used"]
+    chosen = job.asked.used
     return [table for table in job.published.tables if chosen and table.name not in chosen]
 
 
@@ -148,7 +148,7 @@ def _dropped(job: Enquiry, counts: Counts) -> Flags:
     kept = {line.variable for table in job.published.tables for line in table.lines
             if line.predicate in (EVERYONE, wording.apart, wording.noun.where)}  # fmt: skip
     free = np.array([variable not in kept for variable in counts.variables], np.bool_)
-    values = np.isin(counts.lower, job.options["drop"]) & (counts.lower == counts.upper)
+    values = np.isin(counts.lower, job.asked.drop) & (counts.lower == counts.upper)
     return np.asarray(values & free)
 
 
@@ -157,13 +157,13 @@ class _Page:
 
     def __init__(self, job: Enquiry, item: Examined) -> None:
         self.job, self.item, self.teller = job, item, job.teller
-        names = list(schemas(job.scenario, job.options))
+        names = list(schemas(job.scenario, job.asked))
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in names}
         self.frames: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
         self.schema, self.wording = job.scenario.schema, job.scenario.wording
         around = None if item.around is None else Prior.of(item.around)
-        state = next((prior for code, prior in job.priors.items() if item.code.startswith(code)), None)
-        self.around, self.state = around, state
+        coarsest = next((prior for code, prior in job.priors.items() if item.code.startswith(code)), None)
+        self.around, self.coarsest = around, coarsest
         self.true_values, self.fits = self._truth()
         self.untrue, self.other_truth = 0, int((~self.fits).sum())
 
@@ -184,18 +184,20 @@ class _Page:
         return pl.concat([rows, *(frame.select(schema.names()).cast(schema) for frame in self.frames[name])])
 
     def _describe(self, file: str, row: int, values: Values, m: Sequence[int | None], never: bool = False,
-                  **columns: Any) -> None:  # fmt: skip
+                  priors: Mapping[str, list[float | None]] | None = None, **columns: Any) -> None:  # fmt: skip
         """Rows of a file about descriptions of one place."""
         if len(values):
             told = self.teller.frame(values, m, never=never, apart=file == "apart")
             place = pl.lit(self.item.unit.counts.places[row]).alias(self.job.scenario.geography.place)
-            more = [pl.Series(name, column, strict=False) for name, column in {"m": m, **columns}.items()]
+            more = [
+                pl.Series(name, column, strict=False) for name, column in {"m": m, **columns, **(priors or {})}.items()
+            ]
             self.frames[file].append(told.with_columns(place, *more))
 
     def add(self, row: int, verified: Verified, queries: int, dropped: int) -> None:
         """The claims of one place, how many records they are about, and what is known of the place."""
         code, asked = self.item.unit.counts.places[row], verified.claims
-        only = self.job.options["singletons"]
+        only = self.job.asked.singletons
         low, high = asked.settled.low[asked.candidates.kind], asked.settled.high[asked.candidates.kind]
         certain = asked.certain & ((low == 1) | (not only))
         open_ = asked.undecided & ((low <= 1) | (not only))
@@ -204,15 +206,12 @@ class _Page:
         truth = self._true_counts(row, values)
         self._refuse_untrue(row, certain[chosen], low[chosen], truth)
         n = verified.records[0] if verified.records[0] == verified.records[1] else None
-        tract, state = (self._chance(prior, values, low[chosen], n) for prior in (self.around, self.state))
         sure = certain[chosen]
         m = [int(value) if fine else None for value, fine in zip(low[chosen], sure, strict=True)]
         proof = [str(asked.settled.proof[one]) for one in kind]
         self._describe(
             "claims", row, values, m, low=low[chosen], high=high[chosen], proof=proof, kind=kind,
-            truth=[None] * len(m) if truth is None else truth,
-            p_tract=[chance if fine else None for chance, fine in zip(tract, sure, strict=True)],
-            p_state=[chance if fine else None for chance, fine in zip(state, sure, strict=True)],
+            truth=[None] * len(m) if truth is None else truth, priors=self._chances(values, low[chosen], n, sure),
         )  # fmt: skip
         self._apart(row, verified.apart)
         if verified.records[1]:
@@ -225,10 +224,19 @@ class _Page:
              int(open_.sum()), queries, dropped)
         )  # fmt: skip
 
-    def _chance(self, prior: Prior | None, values: Values, m: NDArray[np.int64], records: int | None) -> list[Any]:
-        if prior is None or records is None or not prior.total:
-            return [None] * len(values)
-        return list(prior.chance(values, np.minimum(m, records), records).tolist())
+    def _chances(
+        self, values: Values, m: NDArray[np.int64], records: int | None, sure: Flags
+    ) -> dict[str, list[float | None]]:
+        """How probable the claims that are sure were to begin with, by each prior; None where it is not known."""
+        found: dict[str, list[float | None]] = {}
+        names = priors_of(self.job.scenario.geography)  # one and the same where a unit is a coarsest area
+        for name, prior in zip(names, (self.around, self.coarsest), strict=True):
+            if prior is not None and prior.total and records is not None:
+                chances = prior.chance(values, np.minimum(m, records), records).tolist()
+                found[name] = [chance if fine else None for chance, fine in zip(chances, sure, strict=True)]
+            else:
+                found.setdefault(name, [None] * len(values))
+        return found
 
     def _true_counts(self, row: int, values: Values) -> NDArray[np.int64] | None:
         if self.true_values is None:
@@ -257,7 +265,7 @@ class _Page:
         asked = verified.claims
         columns, kind, certain = asked.candidates.columns, asked.candidates.kind, asked.certain
         for part in verified.represented(self.job.ladder):
-            if self.job.options["singletons"] and not part.singletons:
+            if self.job.asked.singletons and not part.singletons:
                 continue
             mine = certain & (columns == part.k) & np.isin(kind, part.kinds)
             true = None
@@ -281,10 +289,10 @@ class _Page:
         widest: dict[int, int] = {}
         for description in np.flatnonzero(asked.certain)[np.argsort(-candidates.columns[asked.certain], kind="stable")]:
             widest.setdefault(int(candidates.kind[description]), int(description))
-        if self.job.options["singletons"]:
+        if self.job.asked.singletons:
             widest = {kind: one for kind, one in widest.items() if low[kind] == 1}
         order = sorted(widest.values(), key=lambda one: (low[candidates.kind[one]] != 1, -candidates.columns[one], one))
-        for one in order[: self.job.options["why"]]:
+        for one in order[: self.job.asked.why]:
             m = int(low[candidates.kind[one]])
             reason = explainer.explain(predicate_of(self.wording, self.schema, candidates.values[one]), m)
             if reason is not None:
@@ -322,10 +330,10 @@ def codes_of_claims(scenario: Scenario, codes: Codes) -> Flags:
 
 def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Verified], page: _Page) -> None:
     """What every table gives away: claims lost when it is withheld; gained when one that is not used is added."""
-    by_family = job.options["leaks"] == "family"
+    by_family = job.asked.leaks == "family"
     unused = _unused(job)
     used = [table for table in job.published.tables if table not in unused]
-    only = bool(job.options["singletons"])
+    only = job.asked.singletons
     certain = [row[6] for row in page.rows["places"]]  # claims, as they are counted there
     for change, tables in (("withheld", used), ("added", unused)):
         for name, group in named(tables, by_family=by_family).items():
@@ -337,7 +345,14 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
                 else:
                     rest = hidden(counts, [table for table in unused if table not in group])
                     found = gained(
-                        job.claimable, item.unit.counts, rest, known, job.least, rng, job.ladder, singletons=only
+                        job.claimable,
+                        item.unit.counts,
+                        rest,
+                        known,
+                        job.asked.columns,
+                        rng,
+                        job.ladder,
+                        singletons=only,
                     )
             except NothingFits:  # something does fit; it was not found within the limits
                 found = [Change(0, 0, of) for of in certain]
@@ -378,16 +393,16 @@ def with_records(
         yield one
 
 
-def state_priors(frames: Iterator[pl.DataFrame], scenario: Scenario) -> dict[str, Prior]:
+def coarsest_priors(frames: Iterator[pl.DataFrame], scenario: Scenario) -> dict[str, Prior]:
     """The records of each of the coarsest areas, as priors: their different values and how many have them."""
-    coarsest = next(iter(scenario.geography.levels))
+    length = scenario.geography.lengths[scenario.geography.coarsest]
     names = list(scenario.wording.columns)
     found: list[pl.DataFrame] = []
     for frame in frames:
         codes = level_matrix(frame, scenario.schema)
         inside = codes_of_claims(scenario, codes)
         values = values_of_records(scenario.wording, scenario.schema, codes)[inside]
-        area = frame["geoid"].filter(pl.Series(inside)).str.head(scenario.geography.lengths[coarsest])
+        area = frame["geoid"].filter(pl.Series(inside)).str.head(length)
         rows = pl.DataFrame([area, *(pl.Series(name, values[:, at]) for at, name in enumerate(names))])
         found.append(rows.group_by("geoid", *names).len())
     if not found:
