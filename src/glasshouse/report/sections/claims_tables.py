@@ -15,10 +15,11 @@ from glasshouse.assess.paper_claims import beside_paper, published
 from glasshouse.assess.paper_tables import Column, PaperTable
 from glasshouse.assess.rates import wilson
 from glasshouse.model.geography import plural
+from glasshouse.report.words import phrase, plain
+from glasshouse.report.words import table as texts
 
+# names of rows, in the data files too: the same in every language
 WORDS = {SINGLETON: "exactly one household", EVERY: "any number of households"}
-_WORSE = "More is worse for the households."
-_SOURCE = "Published: Liu et al., Generate-then-Verify (paper 002); 500 blocks of the 2010 privacy-protected microdata."
 
 
 def tables(results: Results, place: str = "block") -> list[PaperTable]:
@@ -38,28 +39,39 @@ def tables(results: Results, place: str = "block") -> list[PaperTable]:
     return made
 
 
-def _table(number: int, title: str, notes: Sequence[str], frame: pl.DataFrame, columns: Sequence[Column]) -> PaperTable:
-    names = [column.name for column in columns]
-    said = notes if not any(column.published for column in columns) else (*notes, _SOURCE)
-    return PaperTable(f"V{number}", title, tuple(said), frame.select(names), tuple(columns))
+def _table(
+    number: int, frame: pl.DataFrame, columns: Sequence[Column], notes: Sequence[str] | None = None, **fields: str
+) -> PaperTable:
+    """A table with the title and notes of the language, unless others are given."""
+    names, key = [column.name for column in columns], f"tables.V{number}"
+    said = notes or tuple(phrase(f"{key}.{note}", **fields) for note in texts(key) if note.startswith("note"))
+    theirs = (phrase("tables.source"),) if any(column.published for column in columns) else ()
+    title = phrase(f"{key}.title", **fields)
+    return PaperTable(f"V{number}", title, (*said, *theirs), frame.select(names), tuple(columns))
+
+
+def _head(name: str) -> str:
+    """A heading of the language; the name of the places stays as it is."""
+    return plain(f"tables.heads.{name}", name)
 
 
 def _key(name: str, heading: str) -> Column:
-    return Column(name, "key", ("", "", heading))
+    return Column(name, "key", ("", "", _head(heading) if heading else ""))
 
 
 def _count(name: str, top: str, heading: str, *, theirs: bool = False) -> Column:
-    return Column(name, "count", ("", top, heading), published=theirs)
+    return Column(name, "count", ("", _head(top), _head(heading)), published=theirs)
 
 
 def _share(name: str, top: str, heading: str, of: tuple[str, str] | None = None, *, theirs: bool = False) -> Column:
-    return Column(name, "share", ("", top, heading), published=theirs, ratio=None if of is None else (*of, 1))
+    ratio = None if of is None else (*of, 1)
+    return Column(name, "share", ("", _head(top), _head(heading)), published=theirs, ratio=ratio)
 
 
 def _interval(share: str, top: str) -> tuple[Column, Column]:
-    """The two ends of the interval of a share, which in a page stand in one cell."""
-    low, high = (Column(f"{share}_{end}", end, ("", top, end)) for end in ("low", "high"))
-    return low, Column(high.name, high.kind, high.headings, joined=" to ")
+    """The two ends of the interval of a share."""
+    low, high = (Column(f"{share}_{end}", end, ("", _head(top), _head(end))) for end in ("low", "high"))
+    return low, high
 
 
 def _panel() -> pl.Expr:
@@ -78,37 +90,28 @@ def _whole(results: Results, place: str) -> PaperTable:
          None, None),
     ]  # fmt: skip
     columns = [
-        _key("records", "What"), _count("part", "Ours", "number"), _count("whole", "Ours", "of"),
-        _share("share", "Ours", "share", ("part", "whole")), *_interval("share", "Ours, 95% interval"),
-        _count("part_published", "Published", "number", theirs=True),
-        _count("whole_published", "Published", "of", theirs=True),
+        _key("records", "what"), _count("part", "our_figures", "number"), _count("whole", "our_figures", "of"),
+        _share("share", "our_figures", "share", ("part", "whole")), *_interval("share", "ours_interval"),
+        _count("part_published", "published_figures", "number", theirs=True),
+        _count("whole_published", "published_figures", "of", theirs=True),
     ]  # fmt: skip
     types = {"key": pl.String, "count": pl.Int64}
     frame = pl.DataFrame(rows, {c.name: types.get(c.kind, pl.Float64) for c in columns}, orient="row")
-    notes = (
-        f"A {place} is known as a whole when only one data set fits its tables. {_WORSE}",
-        f"The interval of the first row reaches as far as if every undecided {place} were known as a whole.",
-    )
-    return _table(1, f"Which {blocks} are known as a whole, and what could not be decided", notes, frame, columns)
+    return _table(1, frame, columns, place=place, places=blocks)
 
 
 def _blocks(found: pl.DataFrame, place: str) -> PaperTable:
-    blocks, top = plural(place), "Share with a verified claim"
+    blocks, top = plural(place), "share_with_a_verified_claim"
     told = beside_paper(found).select("multiplicity", "k", "block_share_published")
     frame = found.join(told, on=["multiplicity", "k"], how="left", maintain_order="left").with_columns(_panel())
     columns = [
-        _key("panel", ""), _key("k", "Columns"), _count("blocks", blocks.capitalize(), "all"),
-        _count("blocks_with_claim", blocks.capitalize(), "with a verified claim"),
+        _key("panel", ""), _key("k", "columns"), _count("blocks", blocks.capitalize(), "all"),
+        _count("blocks_with_claim", blocks.capitalize(), "with_a_verified_claim"),
         _share("block_share", top, "ours", ("blocks_with_claim", "blocks")),
-        _share("block_share_published", top, "published", theirs=True), *_interval("block_share", "95% interval"),
-        _count("claims", "Verified claims", "all"), _count("kinds", "Verified claims", "distinct"),
+        _share("block_share_published", top, "published", theirs=True), *_interval("block_share", "interval"),
+        _count("claims", "verified_claims", "all"), _count("kinds", "verified_claims", "distinct"),
     ]  # fmt: skip
-    notes = (
-        f"A claim is verified when it holds in every data set that fits the tables of its {place}. {_WORSE}",
-        "Claims that the same possible households match are one distinct claim, named in several ways.",
-        "The published shares are approximate, from the text on figure 3.",
-    )
-    return _table(2, f"{blocks.capitalize()} with at least one verified claim (figures 3 and 5)", notes, frame, columns)
+    return _table(2, frame, columns, place=place, places=blocks.capitalize())
 
 
 def _households(found: pl.DataFrame) -> PaperTable:
@@ -116,40 +119,34 @@ def _households(found: pl.DataFrame) -> PaperTable:
         found.select("multiplicity", "k", "households", "represented_least", "represented_most", "represented"),
         on=["multiplicity", "k"], how="left", maintain_order="left",
     ).with_columns(_panel())  # fmt: skip
-    top = "Share of all households"
+    top = "share_of_all_households"
     columns = [
-        _key("panel", ""), _key("k", "Columns"), _count("households", "Households", "all"),
-        _count("represented_least", "Represented", "at least"), _count("represented_most", "Represented", "at most"),
-        _count("represented", "Represented", "in truth"),
-        _share("share_least", top, "at least", ("represented_least", "households")),
-        _share("share_most", top, "at most"),
-        _share("share", top, "in truth"), *_interval("share", "95% interval"),
-        _share("state_published", "Published", "state median", theirs=True),
-        _share("country_published", "Published", "country median", theirs=True),
+        _key("panel", ""), _key("k", "columns"), _count("households", "households", "all"),
+        _count("represented_least", "represented", "at_least"), _count("represented_most", "represented", "at_most"),
+        _count("represented", "represented", "in_truth"),
+        _share("share_least", top, "at_least", ("represented_least", "households")),
+        _share("share_most", top, "at_most"),
+        _share("share", top, "in_truth"), *_interval("share", "interval"),
+        _share("state_published", "published_figures", "state_median", theirs=True),
+        _share("country_published", "published_figures", "country_median", theirs=True),
     ]  # fmt: skip
-    notes = (
-        f"A household is represented by a claim if it matches its description. {_WORSE}",
-        "At least and at most are proved; the truth is known only where it was given. Without it, the interval reaches "
-        "from that of the least to that of the most.",
-        "Published: 250 blocks each of the median size of their state, and of the country (10 households). Tables 4 "
-        "and 7 print 2,500 and 2,430 households the other way round, it seems; here they are put right. The averages "
-        "that they print for the country's median are over 232 blocks.",
-    )
-    return _table(3, "Households represented by verified claims (tables 4 and 7)", notes, frame, columns)
+    return _table(3, frame, columns)
 
 
 def _ablation(results: Results, place: str) -> PaperTable:
     frame = beside_paper(results.by_columns).filter(multiplicity=SINGLETON)
     left = results.dropped
     columns = [
-        _key("k", "Columns"), _share("share_least", "Ours", "at least"), _share("share_most", "Ours", "at most"),
-        _share("share", "Ours", "in truth"), *_interval("share", "95% interval"),
-        _share("country_published", "Published, queries left out", "none", theirs=True),
-        _share("without_ones_published", "Published, queries left out", "ones", theirs=True),
-        _share("without_zeros_published", "Published, queries left out", "zeros", theirs=True),
-        _share("without_both_published", "Published, queries left out", "zeros and ones", theirs=True),
+        _key("k", "columns"), _share("share_least", "our_figures", "at_least"),
+        _share("share_most", "our_figures", "at_most"), _share("share", "our_figures", "in_truth"),
+        *_interval("share", "interval"),
+        _share("country_published", "published_queries_left_out", "none", theirs=True),
+        _share("without_ones_published", "published_queries_left_out", "ones", theirs=True),
+        _share("without_zeros_published", "published_queries_left_out", "zeros", theirs=True),
+        _share("without_both_published", "published_queries_left_out", "zeros_and_ones", theirs=True),
     ]  # fmt: skip
     gone = published("5").filter(column="queries_removed")["value"]
+<<<<<<< HEAD
     notes = (
         f"Shares of all households. In this run {left.share_mean:.2%} of a {place}'s queries were left out (mean "
         f"over {plural(place)}; from {left.share_least:.2%} to {left.share_most:.2%}); in the paper's columns "
@@ -157,42 +154,40 @@ def _ablation(results: Results, place: str) -> PaperTable:
         _WORSE,
     )  # fmt: skip
     return _table(4, "Households singled out, and the paper's ablation of queries (table 5)", notes, frame, columns)
+=======
+    gone_ = ", ".join(f"{part:.2%}" for part in gone)
+    shares = {name: float(left[f"share_{name}"]) for name in ("mean", "least", "most")}
+    note = phrase("tables.V4.left_out", place=place, places=plural(place), gone=gone_, **shares)
+    return _table(4, frame, columns, (note, phrase("tables.V4.note")))
+>>>>>>> report
 
 
 def _probabilities(found: pl.DataFrame, place: str) -> PaperTable:
     panel = pl.format(
         "Claims about {}, guessed from the {}", pl.col("multiplicity").replace_strict(WORDS), "prior"
     ).alias("panel")
-    box = {
-        "whisker_low": "low whisker", "q1": "first quartile", "median": "median", "q3": "third quartile",
-        "whisker_high": "high whisker", "p90": "90th percentile", "max": "largest",
-    }  # fmt: skip
+    box = ("whisker_low", "q1", "median", "q3", "whisker_high", "p90", "max")
     columns = [
-        _key("panel", ""), _key("k", "Columns"), _count("claims", "Verified claims", "number"),
-        *(_share(name, "Baseline probability", word) for name, word in box.items()),
-        _share("surprising", "Below 2%", "share of claims"), *_interval("surprising", "Below 2%, 95% interval"),
+        _key("panel", ""), _key("k", "columns"), _count("claims", "verified_claims", "number"),
+        *(_share(name, "baseline_probability", name) for name in box),
+        _share("surprising", "below", "share_of_claims"), *_interval("surprising", "below_interval"),
     ]  # fmt: skip
     limit = {row["column"]: row["value"] for row in published("figure 3").iter_rows(named=True)}
-    notes = [
-        f"How probable the claim is in a {place} of that size drawn from its tract or state (equation 4). Lower is "
-        "worse for the households: the claim would hardly have been guessed.",
-        f"The paper says of its figure 3: medians below {limit['median_below']:.0%} (not for 10 columns), third "
-        f"quartiles below {limit['upper_quartile_below']:.0%}, 90th percentiles below {limit['p90_below']:.0%}, none "
-        f"above {limit['max_below']:.0%}.",
-    ]
-    return _table(5, "How probable verified claims were to begin with", notes, found.with_columns(panel), columns)
+    note = phrase(
+        "tables.V5.paper", median=limit["median_below"], upper=limit["upper_quartile_below"], p90=limit["p90_below"],
+        most=limit["max_below"],
+    )  # fmt: skip
+    return _table(5, found.with_columns(panel), columns, (phrase("tables.V5.note", place=place), note))
 
 
 def _columns(found: pl.DataFrame) -> PaperTable:
     frame = found.with_columns(_panel()).rename({"low": "share_low", "high": "share_high"})
     columns = [
-        _key("panel", ""), _key("k", "Columns"), _key("column", "Column"),
-        _count("hits", "Verified claims", "that name it"), _count("claims", "Verified claims", "all"),
-        _share("share", "Share", "ours", ("hits", "claims")), *_interval("share", "95% interval"),
+        _key("panel", ""), _key("k", "columns"), _key("column", "column"),
+        _count("hits", "verified_claims", "that_name_it"), _count("claims", "verified_claims", "all"),
+        _share("share", "shares", "ours", ("hits", "claims")), *_interval("share", "interval"),
     ]  # fmt: skip
-    notes = ("A column that many claims name is given away more easily: worse for the households. Were all columns "
-             "alike, each would be in k of them all.",)  # fmt: skip
-    return _table(6, "Which columns verified claims name (figure 4)", notes, frame, columns)
+    return _table(6, frame, columns)
 
 
 def _combinations(found: pl.DataFrame) -> PaperTable:
@@ -206,18 +201,14 @@ def _combinations(found: pl.DataFrame) -> PaperTable:
     )
     frame = frame.rename({"low": "share_low", "high": "share_high"})
     columns = [
-        _key("panel", ""), _key("k", "Columns"), _key("rank", "Rank"),
-        Column("named", "word", ("", "Columns named", "ours")), _count("hits", "Verified claims", "of this set"),
-        _share("share", "Share of claims", "ours", ("hits", "claims")),
-        _share("share_published", "Share of claims", "published", theirs=True), *_interval("share", "95% interval"),
-        _count("claims", "Verified claims", "all"),
+        _key("panel", ""), _key("k", "columns"), _key("rank", "rank"),
+        Column("named", "word", ("", _head("columns_named"), _head("ours"))),
+        _count("hits", "verified_claims", "of_this_set"),
+        _share("share", "shares_of_claims", "ours", ("hits", "claims")),
+        _share("share_published", "shares_of_claims", "published", theirs=True), *_interval("share", "interval"),
+        _count("claims", "verified_claims", "all"),
     ]  # fmt: skip
-    notes = (
-        "The published shares are those of the same rank, not of the same columns; the most common set of 9 columns "
-        "omits HHT2 there, the next TP65. Of 7 columns four ranks are known.",
-        "What is named together by many claims is given away more easily: worse for the households.",
-    )
-    return _table(7, "The sets of columns that most verified claims name (table 6)", notes, frame, columns)
+    return _table(7, frame, columns)
 
 
 def _sizes(results: Results, place: str) -> PaperTable:
@@ -236,28 +227,20 @@ def _sizes(results: Results, place: str) -> PaperTable:
     frame = frame.with_columns(pl.Series("share_low", low), pl.Series("share_high", high))
     blocks = plural(place)
     columns = [
-        _key("records", "Households"), _count("blocks", blocks.capitalize(), "of this size"),
-        _count("all", blocks.capitalize(), "all"), _share("share", "Share", "ours", ("blocks", "all")),
-        *_interval("share", "95% interval"),
+        _key("records", "households"), _count("blocks", blocks.capitalize(), "of_this_size"),
+        _count("all", blocks.capitalize(), "all"), _share("share", "shares", "ours", ("blocks", "all")),
+        *_interval("share", "interval"),
     ]  # fmt: skip
-    notes = (
-        f"The median {place} has {results.median_size:g} households; the median of the paper's country has 10. Its "
-        f"{blocks} of figure 2 have 2 to 20. {blocks.capitalize()} without households are left out.",
-        "Households of small ones are singled out more easily: worse for them.",
-    )
-    return _table(8, f"How many households the {blocks} have (figure 2)", notes, frame, columns)
+    sizes = phrase("tables.V8.sizes", place=place, median=results.median_size, places=blocks, large=blocks.capitalize())
+    return _table(8, frame, columns, (sizes, phrase("tables.V8.note")), places=blocks)
 
 
 def _sets(found: pl.DataFrame) -> PaperTable:
     columns = [
-        _key("k", "Columns"), _count("sets", "Sets of columns", "ours"),
-        _count("sets_published", "Sets of columns", "published", theirs=True),
+        _key("k", "columns"), _count("sets", "sets_of_columns", "ours"),
+        _count("sets_published", "sets_of_columns", "published", theirs=True),
     ]  # fmt: skip
-    notes = (
-        "A table counts by the widest set of columns of its lines; whether a home is occupied is not counted, since "
-        "every household's is. More sets, and wider ones, tell more: worse for the households.",
-    )
-    return _table(9, "How many sets of columns the tables look at (table 3)", notes, found, columns)
+    return _table(9, found, columns)
 
 
 def whom(made: Sequence[PaperTable], results: Results) -> dict[str, list[int]]:
