@@ -146,20 +146,10 @@ def _ablation(results: Results, place: str) -> PaperTable:
         _share("without_both_published", "published_queries_left_out", "zeros_and_ones", theirs=True),
     ]  # fmt: skip
     gone = published("5").filter(column="queries_removed")["value"]
-<<<<<<< HEAD
-    notes = (
-        f"Shares of all households. In this run {left.share_mean:.2%} of a {place}'s queries were left out (mean "
-        f"over {plural(place)}; from {left.share_least:.2%} to {left.share_most:.2%}); in the paper's columns "
-        + ", ".join(f"{part:.2%}" for part in gone) + ".",
-        _WORSE,
-    )  # fmt: skip
-    return _table(4, "Households singled out, and the paper's ablation of queries (table 5)", notes, frame, columns)
-=======
     gone_ = ", ".join(f"{part:.2%}" for part in gone)
-    shares = {name: float(left[f"share_{name}"]) for name in ("mean", "least", "most")}
+    shares = {"mean": left.share_mean, "least": left.share_least, "most": left.share_most}
     note = phrase("tables.V4.left_out", place=place, places=plural(place), gone=gone_, **shares)
     return _table(4, frame, columns, (note, phrase("tables.V4.note")))
->>>>>>> report
 
 
 def _probabilities(found: pl.DataFrame, place: str) -> PaperTable:
