@@ -8,7 +8,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -16,9 +16,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from glasshouse.errors import InputError
+from glasshouse.errors import GlasshouseBug, InputError
 
 Watch = Callable[[float], None]  # is told the share of a file that has been read
+Pieces = Callable[["Source", Sequence[str]], Iterator["Chunk"]]  # the rows of a file, with only these columns
 BLOCK_BYTES = 16 << 20
 BATCH_ROWS = 250_000
 _MAX_RATIO = 500  # text of counts compresses 10 to 50 times; the worst gzip can do is about 1,030
@@ -45,6 +46,7 @@ class Source:
     counted_in: str  # "line" or "row"
     skipped: int = 0  # comment lines before the header
     delimiter: str = ","
+    pieces: Pieces | None = field(default=None, compare=False)  # how its format gives the rows
 
     @property
     def told(self) -> str:
@@ -59,10 +61,9 @@ class Source:
     def chunks(self, columns: Iterable[str] | None = None) -> Iterator[Chunk]:
         """The rows, with only these columns (all by default). CSV columns come as text."""
         wanted = list(self.columns if columns is None else columns)
-        if self.counted_in == "row":
-            yield from _parquet_chunks(self.path, wanted)
-        else:
-            yield from _csv_chunks(self, wanted)
+        if self.pieces is None:
+            raise GlasshouseBug(f"{self.path.name}: nobody says how its rows are read")
+        yield from self.pieces(self, wanted)
 
 
 def unwatched(done: float) -> None:
@@ -78,11 +79,24 @@ def open_source(path: Path) -> Source:
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty; expected a header and rows")
     name = path.name.lower()
-    if name.endswith(".parquet"):
-        with _parquet(path) as file:
-            return Source(path, _distinct(path, file.schema_arrow.names), "row")
-    if not name.endswith((".csv", ".csv.gz", ".txt", ".txt.gz")):
-        raise InputError(f"{path}: unknown kind of file; known: .csv, .csv.gz, .parquet, .zip (an office's archive)")
+    for ending, opened in FORMATS.items():
+        if name.endswith(ending):
+            return opened(path)
+    known = ", ".join(ending for ending in FORMATS if ".txt" not in ending)
+    raise InputError(f"{path}: unknown kind of file; known: {known}, .zip (an office's archive)")
+
+
+def add_format(ending: str, opened: Callable[[Path], Source]) -> None:
+    """Read files whose name ends so, too: `opened` looks at the header, and its source's `pieces` give the rows."""
+    FORMATS[ending] = opened
+
+
+def _open_parquet(path: Path) -> Source:
+    with _parquet(path) as file:
+        return Source(path, _distinct(path, file.schema_arrow.names), "row", pieces=_parquet_chunks)
+
+
+def _open_text(path: Path) -> Source:
     with _text(path) as (stream, _):
         skipped, line = 0, _header_line(path, stream)
         while line.startswith("#"):
@@ -100,7 +114,8 @@ def open_source(path: Path) -> Source:
         raise InputError(f"{path.name}: the header cannot be read ({error}); expected names of columns") from None
     if not any(name.strip() for name in names):
         raise InputError(f"{path} is empty; expected a header and rows")
-    return Source(path, _distinct(path, [name.strip() for name in names]), "line", skipped, delimiter)
+    columns = _distinct(path, [name.strip() for name in names])
+    return Source(path, columns, "line", skipped, delimiter, _csv_chunks)
 
 
 def need_columns(source: Source, columns: Sequence[str], purpose: str) -> None:
@@ -240,8 +255,8 @@ def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
         raise InputError(f"{path.name}: not a readable Parquet file ({str(error).splitlines()[0][:120]})") from None
 
 
-def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
-    row = 1
+def _parquet_chunks(source: Source, wanted: Sequence[str]) -> Iterator[Chunk]:
+    row, path = 1, source.path
     with _parquet(path) as file:
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted)):
             frame = _plain(path, cast(pl.DataFrame, pl.from_arrow(pa.Table.from_batches([batch]))))
@@ -268,3 +283,13 @@ def _plain(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
         else:
             raise InputError(f"{path.name}: column '{column.name}' holds {kind}; expected text or numbers")
     return pl.DataFrame(columns)
+
+
+# How a name ends, and who looks at such a file first
+FORMATS: dict[str, Callable[[Path], Source]] = {
+    ".csv": _open_text,
+    ".csv.gz": _open_text,
+    ".parquet": _open_parquet,
+    ".txt": _open_text,
+    ".txt.gz": _open_text,
+}
