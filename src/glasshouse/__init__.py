@@ -37,10 +37,12 @@ from typing import Any
 
 # The verbs: where each function is. The terminal offers the same ones.
 VERBS = {
+    "synthesize": "glasshouse.commands.synthesize",
     "tabulate": "glasshouse.commands.tabulate",
     "check": "glasshouse.commands.check",
     "reconstruct": "glasshouse.commands.reconstruct",
     "vary": "glasshouse.commands.vary",
+    "tradeoff": "glasshouse.commands.tradeoff",
     "status": "glasshouse.commands.status",
 }
 _OTHERS = {

@@ -14,18 +14,16 @@ from typing import Annotated
 import typer
 
 from glasshouse import VERBS
-from glasshouse.cli import noise, properties, swap, table_protections, topdown  # noqa: F401  # they add to protect
+from glasshouse.cli import noise, properties, relocate, swap, table_protections, topdown  # noqa: F401  # they add to protect
 from glasshouse.cli.audit import app as audit_app
 from glasshouse.cli.compare import app as compare_app
 from glasshouse.cli.derive import add
 from glasshouse.cli.detect import app as detect_app
 from glasshouse.cli.infer import app as infer_app
 from glasshouse.cli.options import Interrupted as OldInterrupted
-from glasshouse.cli.population import app as population_app
 from glasshouse.cli.protecting import protect_app
 from glasshouse.cli.reidentify import app as reidentify_app
 from glasshouse.cli.telling import Stopped, say
-from glasshouse.cli.tradeoff import app as tradeoff_app
 from glasshouse.cli.verify import app as verify_app
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
 from glasshouse.errors import InputError
@@ -46,11 +44,9 @@ app = typer.Typer(
 
 for verb, where in {**VERBS, "scenarios": "glasshouse.commands.scenarios"}.items():
     add(app, getattr(import_module(where), verb))
-app.add_typer(population_app)
 app.add_typer(verify_app)
 app.add_typer(detect_app)
 app.add_typer(reidentify_app)
-app.add_typer(tradeoff_app)
 app.add_typer(protect_app, name="protect")
 app.add_typer(compare_app)
 app.add_typer(infer_app)

@@ -206,6 +206,8 @@ def _named(option: Option, value: Any, door: Door) -> dict[str, Any]:
             if not option.opt.metavar.startswith("["):  # where the name may be left out, metavar is [NAME=]FILE
                 raise InputError(f"{option.told(part)}: expected {option.opt.metavar or 'NAME=VALUE'}")
             name, rest = door.name_of(part), cast(str, part)
+        if name in found and option.kind is not Path:
+            raise InputError(f"{option.told(part)}: the name {name} is given twice; expected different ones")
         if name in found:
             raise InputError(f"two files go by the name {name}; name one of them yourself, as NAME=FILE")
         found[name] = _one(option, rest, door)

@@ -158,7 +158,8 @@ class Result(Generic[S]):
         if any(name.endswith(".svg") for name in self.files):
             yield self.figure()._repr_html_()
         for name, frame in list(self.frames.items())[:SHOWN_FRAMES]:
-            yield f"<p><code>.{escape(name)}</code>: {frame.height:,} rows</p>{frame.head(SHOWN_ROWS)._repr_html_()}"
+            called = escape(name.replace("-", "_"))
+            yield f"<p><code>.{called}</code>: {frame.height:,} rows</p>{frame.head(SHOWN_ROWS)._repr_html_()}"
         yield "</div>"
 
 

@@ -103,6 +103,16 @@ class Workplace:
         """Remove an older result, now that the new one is about to be written."""
         self.folder.make_room()
 
+    @contextmanager
+    def all_or_nothing(self, outputs: Sequence[str]) -> Iterator[None]:
+        """Within this, files are written in the place of an older result; of work that ends badly none is left."""
+        self.clear()
+        try:
+            yield
+        except BaseException:
+            self.folder.remove(outputs)
+            raise
+
 
 def in_folder(
     manifest: Manifest,
@@ -169,7 +179,11 @@ def _worked(folder: Folder, work: Callable[[Workplace], Made[S]], *, overwrite: 
         made = work(Workplace(folder, ledger, bar))
         complete = made.complete and (made.tally is None or made.tally.complete)
         cpu = made.tally.cpu if made.tally else 0.0
-        folder.write(_counts(made), list(made.outputs), cpu=cpu, complete=complete)
+        try:
+            folder.write(_counts(made), list(made.outputs), cpu=cpu, complete=complete)
+        except BaseException:
+            folder.remove(made.outputs)
+            raise
     if complete:
         ledger.forget()
     return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from glasshouse.commands.words.datasheet import Summary, Wanted
 from glasshouse.files.output import row_writer
 from glasshouse.population import subsidy
 from glasshouse.population.attackers import Listed, Quality, commercial, perfect
@@ -47,22 +48,12 @@ class Choices:
     subsidised: float  # share of households, about
 
 
-def synthesize(county: County, choices: Choices, folder: Path, watch: Callable[[float], None]) -> dict[str, Any]:
+def make(wanted: Wanted, county: County, choices: Choices, folder: Path, watch: Callable[[float], None]) -> Summary:
     """Write the files of a county; returns how much of everything there is."""
     homes = _homes(county, watch)
     swapped = swap(homes.swappable, choices.rates, Draws.of(len(homes.swappable), county.chance(SWAP)))
     housed = subsidy.simulate(homes.subsidisable, county.chance(SUBSIDY), alpha=choices.alpha, share=choices.subsidised)
-    counts: dict[str, Any] = {
-        "tracts": county.places.tracts,
-        "blocks": len(county.places.codes),
-        "households": len(homes.block),
-        "swapped_households": int((swapped.partner >= 0).sum()),
-        "subsidised_households": int((housed.property >= 0).sum()),
-        "violations": int(housed.violation.sum()),
-        "records": 0,
-        "data_defined": 0,
-        "commercial_records": 0,
-    }
+    records, data_defined, bought = 0, 0, 0
     codes = pl.Series(county.places.codes, dtype=pl.String)
     with ExitStack() as stack:
         files = {name: stack.enter_context(row_writer(folder / f"{name}.parquet")) for name in FILES}
@@ -76,14 +67,25 @@ def synthesize(county: County, choices: Choices, folder: Path, watch: Callable[[
             sample.append(frames.pop("sample"))
             for name, frame in frames.items():
                 files[name].write(frame)
-            counts["records"] += frames["cef"].height
-            counts["data_defined"] += int(frames["cef"]["data_defined"].sum())
-            counts["commercial_records"] += frames["commercial"].height
+            records += frames["cef"].height
+            data_defined += int(frames["cef"]["data_defined"].sum())
+            bought += frames["commercial"].height
             watch(0.3 + 0.7 * (number + 1) / county.places.tracts)
         files["sample"].write(_shuffled(pl.concat(sample), county))
         files["housing"].write(subsidy.statistics(homes.subsidisable, housed, county.places.codes))
         files["blocks"].write(_blocks(county, homes))
-    return counts
+    return Summary(
+        **asdict(wanted),
+        tracts=county.places.tracts,
+        blocks=len(county.places.codes),
+        households=len(homes.block),
+        swapped_households=int((swapped.partner >= 0).sum()),
+        subsidised_households=int((housed.property >= 0).sum()),
+        violations=int(housed.violation.sum()),
+        records=records,
+        data_defined=data_defined,
+        commercial_records=bought,
+    )
 
 
 @dataclass(frozen=True)
