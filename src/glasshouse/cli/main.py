@@ -13,13 +13,12 @@ from typing import Annotated
 
 import typer
 
-from glasshouse import VERBS
+from glasshouse import NAMESPACES, VERBS
 from glasshouse.cli import noise, properties, relocate, swap, table_protections, topdown  # noqa: F401  # they add to protect
 from glasshouse.cli.audit import app as audit_app
 from glasshouse.cli.compare import app as compare_app
-from glasshouse.cli.derive import add
+from glasshouse.cli.derive import add, add_group
 from glasshouse.cli.detect import app as detect_app
-from glasshouse.cli.infer import app as infer_app
 from glasshouse.cli.options import Interrupted as OldInterrupted
 from glasshouse.cli.protecting import protect_app
 from glasshouse.cli.reidentify import app as reidentify_app
@@ -49,7 +48,8 @@ app.add_typer(detect_app)
 app.add_typer(reidentify_app)
 app.add_typer(protect_app, name="protect")
 app.add_typer(compare_app)
-app.add_typer(infer_app)
+for name, group in NAMESPACES.items():
+    add_group(app, name, group)
 app.add_typer(audit_app)
 
 

@@ -29,7 +29,7 @@ class Relocating:
 
     place: Annotated[str, Opt("Of records: the column of the place's code, free text.")] = "block"
     capacity: Annotated[
-        str,
+        str | float,
         Opt(
             "How many may arrive in a place, on average: a number, a share of its people, or a file place,capacity.",
             metavar="N|N%|FILE",
@@ -51,7 +51,7 @@ class Relocating:
 
     def inputs(self, data: Path) -> dict[str, Path]:
         """Every file that is read, by its role; one that is not there is refused."""
-        capacity = Path(self.capacity) if Path(self.capacity).is_file() else None
+        capacity = Path(str(self.capacity)) if Path(str(self.capacity)).is_file() else None
         return inputs_of({"data": data, "near": self.near, "coordinates": self.coordinates, "capacity": capacity})
 
     def matrix(self, data: Path, by: Sequence[str]) -> Matrix:
@@ -88,7 +88,7 @@ class Relocating:
         from glasshouse.files.surroundings import numbers_of
         from glasshouse.protection.relocation.rules import capacities
 
-        text = self.capacity
+        text = str(self.capacity)
         try:
             value = float(text.removesuffix("%"))
         except ValueError:

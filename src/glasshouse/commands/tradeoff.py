@@ -123,11 +123,11 @@ def tradeoff(
     looks = _looks(found, attributes or by, drop, aggregate)
     shares = _shares(found, attributes or by, explain)
     asked = Asked(
-        found, rules.rules(found, risk), rules.capacity, points, at, Spread(spread), looks, shares,
+        found, rules.rules(found, risk), str(rules.capacity), points, at, Spread(spread), looks, shares,
         rules.where(found), degrees,
     )  # fmt: skip
     parameters = {
-        "lambda": list(risk), "capacity": rules.capacity, "points": points, "at": at, "by": ",".join(by),
+        "lambda": list(risk), "capacity": str(rules.capacity), "points": points, "at": at, "by": ",".join(by),
         "place": rules.place if by else "", "attributes": ",".join(attributes),
         "drop": [f"{name}={rest}" for name, rest in drop.items()], "weight": rules.weight,
         "coverage": rules.coverage, "within": rules.within, "aggregate": list(aggregate), "degrees": degrees,

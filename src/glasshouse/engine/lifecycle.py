@@ -161,6 +161,13 @@ def in_file(
         return _ended(manifest.command, made, path.parent, [path.name], out)
 
 
+def added_to_folder(command: str, work: Callable[[Path, Bar], Made[S]], *, out: Path | None) -> Ended[S]:
+    """Do the work, which adds files to a folder that may hold others: it is done anew each time, without a manifest."""
+    with _somewhere(out) as where, progress(command) as bar:
+        made = work(where, bar)
+        return _ended(command, made, where, list(made.outputs), out)
+
+
 @contextmanager
 def _somewhere(out: Path | None) -> Iterator[Path]:
     """Where to write: the place asked for, or a private folder that is gone afterwards."""
