@@ -24,11 +24,9 @@ def verbs() -> Iterator[tuple[str, str, Callable[..., Any]]]:
     """Every function of the library that is a command: its namespace, its name, and the function."""
     for name in glasshouse.VERBS:
         yield "", name, getattr(glasshouse, name)
-    for space in getattr(glasshouse, "NAMESPACES", {}):
-        inside = getattr(glasshouse, space)
-        for name in dir(inside):
-            if not name.startswith("_"):
-                yield space, name, getattr(inside, name)
+    for space, inside in glasshouse.NAMESPACES.items():
+        for name in inside:
+            yield space, name, getattr(inside, name)
 
 
 def page() -> str:
@@ -75,6 +73,7 @@ def stub() -> str:
         "from typing import Literal",
         "",
         "from glasshouse.commands.door import Filed, Frame",
+        "from glasshouse.commands.namespace import Namespace",
         "from glasshouse.commands.reading import Records as Records",
         "from glasshouse.commands.reading import Tables as Tables",
         *(f"from {module} import {name} as {name}" for module, name in sorted(results)),
@@ -85,7 +84,7 @@ def stub() -> str:
         "",
         "File = str | Path | Frame | Filed",
         "VERBS: Mapping[str, str]",
-        "NAMESPACES: Mapping[str, Mapping[str, str]]",
+        "NAMESPACES: Mapping[str, Namespace]",
         "",
         "def scenario(name: str) -> Scenario: ...",
     ]

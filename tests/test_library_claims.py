@@ -59,8 +59,8 @@ def _nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def quick() -> Iterator[None]:
     """Pictures, workbooks and pages take longer than all the rest."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("glasshouse.report.claims.write", lambda *_, **__: [])
-        patch.setattr("glasshouse.report.charts.write", lambda _, path: path.write_text("<svg/>"))
+        patch.setattr("glasshouse.report.sections.claims.write", lambda *_, **__: [])
+        patch.setattr("glasshouse.report.figure.Figure.save", lambda _, path: path.write_text("<svg/>"))
         yield
 
 

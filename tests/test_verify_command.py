@@ -962,7 +962,7 @@ def test_a_household_alone_is_told_of_by_every_table(county: County, tmp_path: P
     """So none gives it away alone; the picture says that, and the lines point to a file that there is."""
     command = county.command(tmp_path / "out", "--blocks", county.blocks(1)[0], "--leaks", "table")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("glasshouse.report.claims.write", lambda *_, **__: [])
+        patch.setattr("glasshouse.report.sections.claims.write", lambda *_, **__: [])
         found = Run(tmp_path / "out", good(tool(*command)))
     rows = found.rows("leaks")
     assert len(rows) == 79 and not any(row["claims"] for row in rows)

@@ -35,8 +35,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from glasshouse.commands.namespace import Namespace
+
 # The verbs: where each function is. The terminal offers the same ones.
 VERBS = {
+    "synthesize": "glasshouse.commands.synthesize",
     "tabulate": "glasshouse.commands.tabulate",
     "check": "glasshouse.commands.check",
     "reconstruct": "glasshouse.commands.reconstruct",
@@ -44,7 +47,25 @@ VERBS = {
     "reidentify": "glasshouse.commands.reidentify",
     "verify": "glasshouse.commands.verify",
     "detect": "glasshouse.commands.detect",
+    "tradeoff": "glasshouse.commands.tradeoff",
     "status": "glasshouse.commands.status",
+}
+# Verbs that belong together: `gh.infer.plan` is `glasshouse infer plan`.
+NAMESPACES = {
+    "infer": Namespace(
+        "infer",
+        "What does an adversary learn from noisy counts? Exact posteriors, risks and decisions; plans for a budget.",
+        {
+            "posterior": "glasshouse.commands.infer.beliefs",
+            "risk": "glasshouse.commands.infer.beliefs",
+            "decide": "glasshouse.commands.infer.beliefs",
+            "plan": "glasshouse.commands.infer.budgets",
+            "noise": "glasshouse.commands.infer.beliefs",
+            "data": "glasshouse.commands.infer.persons",
+            "postprocess": "glasshouse.commands.infer.beliefs",
+            "figures": "glasshouse.commands.infer.figures",
+        },
+    ),
 }
 _OTHERS = {
     "read_tables": "glasshouse.commands.reading",
@@ -54,10 +75,12 @@ _OTHERS = {
     "InputError": "glasshouse.errors",
     "GlasshouseBug": "glasshouse.errors",
 }
-__all__ = [*VERBS, *_OTHERS]  # names
+__all__ = [*VERBS, *NAMESPACES, *_OTHERS]  # names
 
 
 def __getattr__(name: str) -> Any:
+    if name in NAMESPACES:
+        return NAMESPACES[name]
     where = VERBS.get(name) or _OTHERS.get(name)
     if where is None:
         raise AttributeError(f"module 'glasshouse' has no attribute '{name}'; known: {', '.join(__all__)}")

@@ -4,14 +4,27 @@ from pathlib import Path
 from typing import Literal
 
 from glasshouse.commands.door import Filed, Frame
+from glasshouse.commands.namespace import Namespace
 from glasshouse.commands.reading import Records as Records
 from glasshouse.commands.reading import Tables as Tables
 from glasshouse.commands.check import Checked as Checked
+from glasshouse.commands.detect import Detected as Detected
+from glasshouse.commands.infer.beliefs import Decided as Decided
+from glasshouse.commands.infer.beliefs import NoiseFound as NoiseFound
+from glasshouse.commands.infer.beliefs import PostProcessed as PostProcessed
+from glasshouse.commands.infer.beliefs import PosteriorFound as PosteriorFound
+from glasshouse.commands.infer.beliefs import Risk as Risk
+from glasshouse.commands.infer.budgets import Plans as Plans
+from glasshouse.commands.infer.figures import Figures as Figures
+from glasshouse.commands.infer.persons import ExposureFound as ExposureFound
 from glasshouse.commands.reconstruct import Reconstructed as Reconstructed
 from glasshouse.commands.reidentify import Reidentified as Reidentified
 from glasshouse.commands.status import Status as Status
+from glasshouse.commands.synthesize import Synthesized as Synthesized
 from glasshouse.commands.tabulate import Tabulated as Tabulated
+from glasshouse.commands.tradeoff import Tradeoff as Tradeoff
 from glasshouse.commands.vary import Varied as Varied
+from glasshouse.commands.verify import Verified as Verified
 from glasshouse.engine.progress import aloud as aloud
 from glasshouse.errors import GlasshouseBug as GlasshouseBug
 from glasshouse.errors import InputError as InputError
@@ -19,14 +32,38 @@ from glasshouse.scenarios.load import Scenario as Scenario
 
 File = str | Path | Frame | Filed
 VERBS: Mapping[str, str]
-NAMESPACES: Mapping[str, Mapping[str, str]]
+NAMESPACES: Mapping[str, Namespace]
 
 def scenario(name: str) -> Scenario: ...
 def read_tables(source: File, *, scenario: str | Scenario = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ...) -> Tables: ...  # noqa: E501
 def read_records(source: File, *, scenario: str | Scenario = ...) -> Records: ...  # noqa: E501
+def synthesize(*, persons: int = ..., seed: int = ..., out: File | None = ..., preset: str = ..., commercial: str = ..., swap_base: float = ..., swap_risky: float = ..., alpha: float = ..., subsidised: float = ..., overwrite: bool = ...) -> Synthesized: ...  # noqa: E501
 def tabulate(records: File, *, scenario: str | Scenario = ..., out: File | None = ..., only: str | Sequence[str] = ..., levels: str | Sequence[str] = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., subtotals: bool = ..., overwrite: bool = ..., workers: int = ...) -> Tabulated: ...  # noqa: E501
 def check(tables: File, *, scenario: str | Scenario = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., workers: int = ...) -> Checked: ...  # noqa: E501
 def reconstruct(tables: File, *, scenario: str | Scenario = ..., level: str | None = ..., seed: int = ..., units: str | Sequence[str] = ..., nearest: Literal['', 'absolute', 'squared'] = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ..., effort: float = ..., seconds: float = ...) -> Reconstructed: ...  # noqa: E501
 def vary(tables: File, *, scenario: str | Scenario = ..., level: str | None = ..., start: File | None = ..., scope: str = ..., schema: str = ..., tighten: bool = ..., uniques: File | None = ..., seed: int = ..., units: str | Sequence[str] = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ..., effort: float = ..., seconds: float = ...) -> Varied: ...  # noqa: E501
 def reidentify(rebuilt: File | Mapping[str, File] | Sequence[File], *, truth: File, published: File, attacker: File | Mapping[str, File] | Sequence[File], vary: File | None = ..., scenario: str | Scenario = ..., links: bool = ..., leave_one_out: int = ..., swap: str = ..., seed: int = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ...) -> Reidentified: ...  # noqa: E501
+def verify(tables: File, *, scenario: str | Scenario = ..., columns: int = ..., singletons: bool = ..., absent: int = ..., cannot: str | Sequence[int] = ..., why: int = ..., leaks: Literal['', 'table', 'family'] = ..., drop_cells: str | Sequence[int] = ..., zeros: Literal['all', 'certain', 'paper'] = ..., places: str | Sequence[str] = ..., pick: str = ..., truth: File | None = ..., prior_area: File | None = ..., prior_coarsest: File | None = ..., seed: int = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ..., effort: float = ..., seconds: float = ...) -> Verified: ...  # noqa: E501
+def detect(tables: File, *, properties: File, scenario: str | Scenario | None = ..., model: str = ..., property_places: File | None = ..., programs: str | Sequence[str] = ..., why: bool = ..., sample: File | None = ..., solutions: int = ..., ties: Literal['any', 'fewest'] = ..., everywhere: bool = ..., solvar: bool = ..., nearest: bool = ..., truth: File | None = ..., i_am_the_data_holder: bool = ..., seed: int = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ..., effort: float = ..., seconds: float = ...) -> Detected: ...  # noqa: E501
+def tradeoff(matrix: File, *, risk: str | Sequence[int] = ..., out: File | None = ..., points: int = ..., at: float = ..., by: str | Sequence[str] = ..., attributes: str | Sequence[str] = ..., drop: Mapping[str, str] | Sequence[str] | None = ..., aggregate: Mapping[str, File] | Sequence[str] | None = ..., explain: str | Sequence[File] = ..., place: str = ..., capacity: str = ..., weight: Literal['inverse-quadratic', 'constant', 'inverse-linear', 'inverse-cubic', 'inverse-exponential'] = ..., coverage: Literal['row-wise', 'relaxed'] = ..., near: File | None = ..., coordinates: File | None = ..., within: float = ..., degrees: bool = ..., spread: Literal['whole', 'even'] = ..., overwrite: bool = ...) -> Tradeoff: ...  # noqa: E501
 def status(folder: File) -> Status: ...  # noqa: E501
+
+class _Infer:
+    @staticmethod
+    def posterior(*, rho: str | None = ..., noisy: float | None = ..., prior: str = ..., known: int = ..., rho2: str | None = ..., others: int | None = ..., noisy2: float | None = ..., noisy_others: float | None = ..., levels: str | Sequence[str] = ..., x2_prior: str = ..., noise_sum: Literal['exact', 'approx'] = ..., mode: Literal['exact', 'printed'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., true1: int | None = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> PosteriorFound: ...  # noqa: E501
+    @staticmethod
+    def risk(*, rho: str | Sequence[str], prior: str = ..., neighbours: Literal['add-remove', 'change-one'] = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> Risk: ...  # noqa: E501
+    @staticmethod
+    def decide(*, rho: str, prior: str = ..., known: int = ..., true1: int | None = ..., rho2: str | None = ..., others: int | None = ..., true2: int | None = ..., x2_prior: str = ..., ties: Literal['strict', 'half', 'one'] = ..., mode: Literal['exact', 'printed'] = ..., noise_sum: Literal['exact', 'approx'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> Decided: ...  # noqa: E501
+    @staticmethod
+    def plan(*, posterior: str | None = ..., ratio: str | None = ..., prior: str | Sequence[str] = ..., levels: str | Sequence[str] = ..., unique: bool = ..., allocation: str | None = ..., query: str = ..., delta: float = ..., neighbours: Literal['add-remove', 'change-one'] | None = ...) -> Plans: ...  # noqa: E501
+    @staticmethod
+    def noise(*, rho: str, others: int = ..., neighbours: Literal['add-remove', 'change-one'] = ...) -> NoiseFound: ...  # noqa: E501
+    @staticmethod
+    def data(records: File, *, scenario: str | Scenario = ..., allocation: str = ..., query: str = ..., levels: str | Sequence[str] = ..., prior: str = ..., threshold: float = ..., only: str | Sequence[str] = ..., matrix: bool = ..., sample: int = ..., seed: int = ...) -> ExposureFound: ...  # noqa: E501
+    @staticmethod
+    def postprocess(*, rho: str, others: int, total: int, prior: str = ..., true2: int = ..., rounding: Literal['half-even', 'half-up', 'half-down'] = ..., neighbours: Literal['add-remove', 'change-one'] = ...) -> PostProcessed: ...  # noqa: E501
+    @staticmethod
+    def figures(*, out: File | None = ..., only: str | Sequence[str] = ...) -> Figures: ...  # noqa: E501
+
+infer: _Infer

@@ -11,6 +11,7 @@ import typer
 
 from glasshouse.cli.telling import tell
 from glasshouse.commands.declaration import Declared, Option, declaration
+from glasshouse.commands.namespace import Namespace
 from glasshouse.commands.result import Result
 from glasshouse.errors import InputError
 
@@ -28,6 +29,20 @@ def add(app: typer.Typer, function: Callable[..., Result[Any]]) -> None:
     app.command(declared.name, epilog=f"Example:  {declared.example}" if declared.example else None)(
         _shown(function, declared)
     )
+
+
+def add_group(app: typer.Typer, name: str, group: Namespace) -> None:
+    """Add functions that belong together as a group of commands, which alone shows its help."""
+    commands = typer.Typer(rich_markup_mode=None)
+    for verb in group:
+        add(commands, getattr(group, verb))
+
+    @commands.callback(invoke_without_command=True)
+    def _alone(ctx: typer.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            print(ctx.get_help())
+
+    app.add_typer(commands, name=name, help=group.__doc__)
 
 
 def _shown(function: Callable[..., Result[Any]], declared: Declared) -> Callable[..., int]:

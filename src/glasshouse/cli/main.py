@@ -13,17 +13,14 @@ from typing import Annotated
 
 import typer
 
-from glasshouse import VERBS
-from glasshouse.cli import noise, properties, swap, table_protections, topdown  # noqa: F401  # they add to protect
+from glasshouse import NAMESPACES, VERBS
+from glasshouse.cli import noise, properties, relocate, swap, table_protections, topdown  # noqa: F401  # they add to protect
 from glasshouse.cli.audit import app as audit_app
 from glasshouse.cli.compare import app as compare_app
-from glasshouse.cli.derive import add
-from glasshouse.cli.infer import app as infer_app
+from glasshouse.cli.derive import add, add_group
 from glasshouse.cli.options import Interrupted as OldInterrupted
-from glasshouse.cli.population import app as population_app
 from glasshouse.cli.protecting import protect_app
 from glasshouse.cli.telling import Stopped, say
-from glasshouse.cli.tradeoff import app as tradeoff_app
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
 from glasshouse.errors import InputError
 
@@ -43,11 +40,10 @@ app = typer.Typer(
 
 for verb, where in {**VERBS, "scenarios": "glasshouse.commands.scenarios"}.items():
     add(app, getattr(import_module(where), verb))
-app.add_typer(population_app)
-app.add_typer(tradeoff_app)
 app.add_typer(protect_app, name="protect")
 app.add_typer(compare_app)
-app.add_typer(infer_app)
+for name, group in NAMESPACES.items():
+    add_group(app, name, group)
 app.add_typer(audit_app)
 
 

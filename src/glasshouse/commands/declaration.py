@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from glasshouse.commands.door import Door
+from glasshouse.commands.door import Door, Frame
 from glasshouse.errors import InputError, unknown
 
 P = ParamSpec("P")
@@ -135,19 +135,25 @@ def _option(name: str, hint: Any, default: Any, *, positional: bool = False, gro
         raise TypeError(f"{name}: expected Annotated[TYPE, Opt(...)]")
     kind, *about = get_args(hint)
     opt = next(one for one in about if isinstance(one, Opt))
-    if get_origin(kind) in (Union, UnionType):
-        kind = next(one for one in get_args(kind) if one is not NoneType)
+    kind = _first(kind)
     shape: Shape = "one"
     choices: tuple[str, ...] = ()
     if get_origin(kind) is tuple:
-        kind, shape = get_args(kind)[0], "many"
+        kind, shape = _first(get_args(kind)[0]), "many"
         if get_origin(kind) is tuple:
             kind, shape = get_args(kind)[1], "pairs"
     elif get_origin(kind) in (Mapping, dict):
-        kind, shape = get_args(kind)[1], "named"
+        kind, shape = _first(get_args(kind)[1]), "named"
     if get_origin(kind) is Literal:
         kind, choices = str, get_args(kind)
     return Option(name, opt, kind, shape, choices, default, positional, group)
+
+
+def _first(kind: Any) -> Any:
+    """Of several types that a value may have, the one it is brought into: the first, besides None."""
+    if get_origin(kind) in (Union, UnionType):
+        return next(one for one in get_args(kind) if one is not NoneType)
+    return kind
 
 
 def _checked(declared: Declared, args: Sequence[Any], kwargs: Mapping[str, Any], door: Door) -> dict[str, Any]:
@@ -195,15 +201,17 @@ def _formed(option: Option, value: Any, door: Door) -> Any:
     if option.shape == "pairs":
         return _pairs(option, value, door)
     if option.shape == "many":
-        parts = _listed(value) if isinstance(value, (str, Path)) else value
-        if not isinstance(parts, Iterable):
-            raise InputError(f"{option.told(value)}: expected several, as a list")
-        return tuple(_one(option, part, door) for part in parts)
+        return tuple(_one(option, part, door) for part in _listed(value))
     return _one(option, value, door)
 
 
-def _listed(value: str | Path) -> list[str]:
-    return [part.strip() for part in str(value).split(",") if part.strip()]
+def _listed(value: Any) -> Iterable[Any]:
+    """Several values: texts between commas, any collection, NAME=VALUE of a mapping; one alone will do."""
+    if isinstance(value, (str, Path)):
+        return [part.strip() for part in str(value).split(",") if part.strip()]
+    if isinstance(value, Mapping):
+        return [f"{name}={part}" for name, part in value.items()]
+    return value if isinstance(value, Iterable) and not isinstance(value, Frame) else [value]
 
 
 def _pairs(option: Option, value: Any, door: Door) -> tuple[tuple[str, Any], ...]:

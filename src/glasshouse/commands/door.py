@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from numbers import Real
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, runtime_checkable
@@ -64,8 +65,8 @@ class Door:
         )
 
     def text(self, value: Any, name: str) -> str:
-        """An argument that is text: a name, or the path of something."""
-        if isinstance(value, (str, Path)):
+        """An argument that is text: a name, the path of something, or a number, which is spelt."""
+        if isinstance(value, (str, Path, Real)) and not isinstance(value, bool):
             return str(value)
         source = getattr(value, "source", None)  # a scenario knows where it was loaded from
         if isinstance(source, str) and source:

@@ -161,7 +161,8 @@ class Result(Generic[S]):
         frames = self.frames
         first = {name: frames[name] for name in self.shown if name in frames}
         for name, frame in list({**first, **frames}.items())[:SHOWN_FRAMES]:
-            yield f"<p><code>.{escape(name)}</code>: {frame.height:,} rows</p>{frame.head(SHOWN_ROWS)._repr_html_()}"
+            called = escape(name.replace("-", "_"))
+            yield f"<p><code>.{called}</code>: {frame.height:,} rows</p>{frame.head(SHOWN_ROWS)._repr_html_()}"
         yield "</div>"
 
 

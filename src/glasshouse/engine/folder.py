@@ -7,7 +7,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,7 +126,7 @@ class Folder:
                     if ".." not in Path(name).parts and not Path(name).is_absolute():
                         (self.path / name).unlink(missing_ok=True)
 
-    def remove(self, outputs: list[str]) -> None:
+    def remove(self, outputs: Iterable[str]) -> None:
         """Take back what was written of a result that did not become whole."""
         for name in outputs:
             (self.path / name).unlink(missing_ok=True)

@@ -103,6 +103,16 @@ class Workplace:
         """Remove an older result, now that the new one is about to be written."""
         self.folder.make_room()
 
+    @contextmanager
+    def all_or_nothing(self, outputs: Sequence[str]) -> Iterator[None]:
+        """Within this, files are written in the place of an older result; of work that ends badly none is left."""
+        self.clear()
+        try:
+            yield
+        except BaseException:
+            self.folder.remove(outputs)
+            raise
+
 
 def in_folder(
     manifest: Manifest,
@@ -151,6 +161,13 @@ def in_file(
         return _ended(manifest.command, made, path.parent, [path.name], out)
 
 
+def added_to_folder(command: str, work: Callable[[Path, Bar], Made[S]], *, out: Path | None) -> Ended[S]:
+    """Do the work, which adds files to a folder that may hold others: it is done anew each time, without a manifest."""
+    with _somewhere(out) as where, progress(command) as bar:
+        made = work(where, bar)
+        return _ended(command, made, where, list(made.outputs), out)
+
+
 @contextmanager
 def _somewhere(out: Path | None) -> Iterator[Path]:
     """Where to write: the place asked for, or a private folder that is gone afterwards."""
@@ -169,7 +186,11 @@ def _worked(folder: Folder, work: Callable[[Workplace], Made[S]], *, overwrite: 
         made = work(Workplace(folder, ledger, bar))
         complete = made.complete and (made.tally is None or made.tally.complete)
         cpu = made.tally.cpu if made.tally else 0.0
-        folder.write(_counts(made), list(made.outputs), cpu=cpu, complete=complete)
+        try:
+            folder.write(_counts(made), list(made.outputs), cpu=cpu, complete=complete)
+        except BaseException:
+            folder.remove(made.outputs)
+            raise
     if complete:
         ledger.forget()
     return made

@@ -1,6 +1,7 @@
 """How does a typed summary become JSON, and JSON a typed summary again?
 
-A field with the default None is said only if there is something to say; every other field is always said.
+A field with the default None is said only if there is something to say; every other field is always said. A field
+whose name would be a word of Python's own ends in an underscore, which is not said (`lambda_` is "lambda" in JSON).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+WORDS_OF_PYTHON = {"alias_generator": lambda name: name.removesuffix("_")}  # the __pydantic_config__ of such a summary
 Plain = Mapping[str, object]  # what JSON can hold, by name
 
 
@@ -20,7 +22,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         said = {one.name: getattr(value, one.name) for one in fields(value)}
         unsaid = {one.name for one in fields(value) if one.default is None and said[one.name] is None}
-        return {name: plain(part) for name, part in said.items() if name not in unsaid}
+        return {name.removesuffix("_"): plain(part) for name, part in said.items() if name not in unsaid}
     if isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
     if isinstance(value, Enum):

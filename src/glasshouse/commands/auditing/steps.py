@@ -25,7 +25,7 @@ from glasshouse.commands.check import Checked, check
 from glasshouse.commands.compare import Compared, compare
 from glasshouse.commands.compare_plan import read_plan
 from glasshouse.commands.detect import Detected, detect
-from glasshouse.commands.infer.plan import plan
+from glasshouse.commands.infer.budgets import plan
 from glasshouse.commands.options import chosen_scenario
 from glasshouse.commands.reconstruct import reconstruct
 from glasshouse.commands.reidentify import Reidentified, reidentify

@@ -1,36 +1,46 @@
-"""What should a reader know of a synthetic county? One page beside its files."""
+"""What should a reader know of a synthetic county? How much of everything there is, and one page beside its files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
-
-from glasshouse.files.output import private_file
-from glasshouse.population.preset import Preset
 
 
-def datasheet(folder: Path, preset: Preset, parameters: Mapping[str, Any], counts: Mapping[str, Any]) -> None:
-    """Write datasheet.md."""
+@dataclass(frozen=True)
+class Wanted:
+    """What a county was asked to be."""
+
+    persons: int
+    seed: int
+    preset: str
+    commercial: str
+    swap_base: float
+    swap_risky: float
+    alpha: float
+    subsidised: float
+
+
+@dataclass(frozen=True)
+class Summary(Wanted):
+    """What a county was asked to be, and how much of everything there is."""
+
+    tracts: int
+    blocks: int
+    households: int
+    swapped_households: int
+    subsidised_households: int
+    violations: int
+    records: int
+    data_defined: int
+    commercial_records: int
+
+
+def datasheet(folder: Path, title: str, county: Summary) -> None:
+    """Write datasheet.md; `title`: what the preset calls itself."""
+    from glasshouse.files.output import private_file
+
     template = (resources.files("glasshouse") / "commands" / "words" / "datasheet.md").read_text(encoding="utf-8")
-    text = template.format(
-        preset=preset.name,
-        title=preset.title,
-        seed=parameters["seed"],
-        records=counts["records"],
-        households=counts["households"],
-        commercial=parameters["commercial"],
-        commercial_rows=counts["commercial_records"],
-        data_defined=counts["data_defined"],
-        blocks=counts["blocks"],
-        share=counts["data_defined"] / counts["records"],
-        swapped=counts["swapped_households"],
-        swap_base=parameters["swap_base"],
-        swap_risky=parameters["swap_risky"],
-        subsidised=counts["subsidised_households"],
-        violations=counts["violations"],
-        alpha=parameters["alpha"],
-    )
+    share = county.data_defined / county.records
     with private_file(folder / "datasheet.md") as stream:
-        stream.write(text.encode())
+        stream.write(template.format(title=title, share=share, county=county).encode())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from glasshouse.commands.words.datasheet import Summary, Wanted
 from glasshouse.files.output import row_writer
 from glasshouse.population import county_files, subsidy
 from glasshouse.population.attackers import Quality
@@ -31,24 +31,14 @@ class Choices:
     subsidised: float  # share of households, about
 
 
-def synthesize(made: County, choices: Choices, folder: Path, watch: Callable[[float], None]) -> dict[str, Any]:
+def make(wanted: Wanted, made: County, choices: Choices, folder: Path, watch: Callable[[float], None]) -> Summary:
     """Write the files of a county; returns how much of everything there is."""
     homes, parts = county_files.homes_of(made, at_risk, watch), made.places.tracts
     key = alike_key(homes.persons, homes.adults)
     swappable = Households(homes.block, homes.area, homes.tract, key, homes.risk, homes.imputed)
     swapped = swap_by_rates(swappable, choices.rates, Draws.of(len(swappable), made.chance(SWAP)))
     housed = subsidy.simulate(homes.subsidisable, made.chance(SUBSIDY), alpha=choices.alpha, share=choices.subsidised)
-    counts: dict[str, Any] = {
-        "tracts": parts,
-        "blocks": len(made.places.codes),
-        "households": len(homes.block),
-        "swapped_households": swapped.moved,
-        "subsidised_households": int((housed.property >= 0).sum()),
-        "violations": int(housed.violation.sum()),
-        "records": 0,
-        "data_defined": 0,
-        "commercial_records": 0,
-    }
+    records, data_defined, bought = 0, 0, 0
     codes = pl.Series(made.places.codes, dtype=pl.String)
     with ExitStack() as stack:
         files = {name: stack.enter_context(row_writer(folder / f"{name}.parquet")) for name in FILES}
@@ -62,11 +52,22 @@ def synthesize(made: County, choices: Choices, folder: Path, watch: Callable[[fl
             sample.append(frames.pop("sample"))
             for name, frame in frames.items():
                 files[name].write(frame)
-            counts["records"] += frames["cef"].height
-            counts["data_defined"] += int(frames["cef"]["data_defined"].sum())
-            counts["commercial_records"] += frames["commercial"].height
+            records += frames["cef"].height
+            data_defined += int(frames["cef"]["data_defined"].sum())
+            bought += frames["commercial"].height
             watch(0.3 + 0.7 * (number + 1) / parts)
         files["sample"].write(county_files.shuffled(pl.concat(sample), made))
         files["housing"].write(subsidy.statistics(homes.subsidisable, housed, made.places.codes))
         files["blocks"].write(county_files.blocks_of(made, homes))
-    return counts
+    return Summary(
+        **asdict(wanted),
+        tracts=parts,
+        blocks=len(made.places.codes),
+        households=len(homes.block),
+        swapped_households=swapped.moved,
+        subsidised_households=int((housed.property >= 0).sum()),
+        violations=int(housed.violation.sum()),
+        records=records,
+        data_defined=data_defined,
+        commercial_records=bought,
+    )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,6 +24,8 @@ from glasshouse.assess.frontier import (
     population_change,
     summary,
 )
+from glasshouse.commands.words.tradeoff import Baseline, Breakpoint, FitTold, FrontTold, PointTold, Summary
+from glasshouse.engine.plain import plain
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.protection.relocation.front import Front, Point, Relocation, Rules, Spread, front, verify
@@ -60,11 +62,25 @@ class Asked:
     degrees: bool
 
 
-def trade(asked: Asked, folder: Path, watch: Callable[[float, str], None]) -> tuple[dict[str, Any], list[str]]:
+class PointRow(NamedTuple):
+    """What the data, or one of its aggregates, is like at a point of a front."""
+
+    lambda_: int
+    q: float
+    P: float
+    U: float
+    data: str
+    tau: float
+    phi: float
+    utility: float
+    unique_staying: float
+
+
+def trade(asked: Asked, folder: Path, watch: Callable[[float, str], None]) -> tuple[Summary, list[str]]:
     """Find the fronts, measure their points, write the files; what to say, and the names of the files."""
     found: list[Front] = []
-    told: list[dict[str, Any]] = []
-    points: list[dict[str, Any]] = []
+    told: list[FrontTold] = []
+    points: list[PointRow] = []
     for number, rules in enumerate(asked.rules):
         one = front(asked.matrix, rules)
         steps = [one.at_share(q) for q in np.linspace(0, 1, asked.points)]
@@ -82,13 +98,12 @@ def trade(asked: Asked, folder: Path, watch: Callable[[float, str], None]) -> tu
             watch(0.95 * done, f"lambda {rules.risk}, {share + 1} of {len(steps)} points measured")
     frames = {
         "fronts": pl.concat([_breakpoints(one) for one in found]),
-        "points": pl.DataFrame(points),
+        "points": pl.DataFrame(points, schema=list(PointRow._fields), orient="row").rename({"lambda_": "lambda"}),
         "baselines": _baselines(asked),
         "changes": pl.concat([_changes(asked, one) for one in found]),
     }
-    said: dict[str, Any] = {"fronts": told, "baselines": frames["baselines"].to_dicts()}
-    if asked.shares:
-        said |= _explained(asked, found, frames)
+    explained = _explained(asked, found, frames) if asked.shares else None
+    said = Summary(tuple(told), tuple(Baseline(**row) for row in frames["baselines"].to_dicts()), explained)
     outputs = []
     for name, frame in frames.items():
         with row_writer(folder / f"{name}.parquet") as writer:
@@ -96,26 +111,24 @@ def trade(asked: Asked, folder: Path, watch: Callable[[float, str], None]) -> tu
         outputs.append(f"{name}.parquet")
     outputs += _pictures(asked, folder, frames, found)
     with private_file(folder / SUMMARY) as stream:
-        stream.write((json.dumps(said, indent=2) + "\n").encode())
+        stream.write((json.dumps(plain(said), indent=2) + "\n").encode())
     return said, [*outputs, SUMMARY]
 
 
-def _front(asked: Asked, one: Front, steps: Sequence[Point], gap: float) -> dict[str, Any]:
+def _front(asked: Asked, one: Front, steps: Sequence[Point], gap: float) -> FrontTold:
     shares = np.linspace(0, 1, len(steps))
     capacity = np.unique(one.rules.capacity)
-    return {
-        "lambda": int(one.rules.risk),
-        "capacity": float(capacity[0]) if len(capacity) == 1 else Path(asked.capacity).name,
-        "method": one.method,
-        "why": one.why,
-        "duality_gap": gap,
-        "P_max": one.P_max,
-        "U_min": one.U_min,
-        "breakpoints": [{"P": float(p), "U": float(u)} for p, u in zip(one.P, one.U, strict=True)],
-        "points": [
-            {"q": round(float(q), 12), "P": point.P, "U": point.U} for q, point in zip(shares, steps, strict=True)
-        ],
-    }
+    return FrontTold(
+        lambda_=int(one.rules.risk),
+        capacity=float(capacity[0]) if len(capacity) == 1 else Path(asked.capacity).name,
+        method=one.method,
+        why=one.why,
+        duality_gap=gap,
+        P_max=one.P_max,
+        U_min=one.U_min,
+        breakpoints=tuple(Breakpoint(float(p), float(u)) for p, u in zip(one.P, one.U, strict=True)),
+        points=tuple(PointTold(round(float(q), 12), point.P, point.U) for q, point in zip(shares, steps, strict=True)),
+    )
 
 
 def _breakpoints(one: Front) -> pl.DataFrame:
@@ -123,17 +136,16 @@ def _breakpoints(one: Front) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _measured(asked: Asked, one: Front, point: Point, q: float) -> list[dict[str, Any]]:
+def _measured(asked: Asked, one: Front, point: Point, q: float) -> list[PointRow]:
     relocation = one.relocation(point, asked.spread)
     rows = []
     for name, look in {DATA: None, **asked.looks}.items():
         found = measures(asked.matrix, relocation, look)
         rows.append(
-            {
-                "lambda": int(one.rules.risk), "q": round(q, 12), "P": point.P, "U": point.U, "data": name,
-                "tau": found.tau, "phi": found.phi, "utility": found.utility,
-                "unique_staying": _staying(asked, relocation, look),
-            }
+            PointRow(
+                int(one.rules.risk), round(q, 12), point.P, point.U, name, found.tau, found.phi, found.utility,
+                _staying(asked, relocation, look),
+            )
         )  # fmt: skip
     return rows
 
@@ -172,11 +184,11 @@ def _changes(asked: Asked, one: Front) -> pl.DataFrame:
     )
 
 
-def _explained(asked: Asked, found: Sequence[Front], frames: dict[str, pl.DataFrame]) -> dict[str, Any]:
+def _explained(asked: Asked, found: Sequence[Front], frames: dict[str, pl.DataFrame]) -> dict[str, FitTold]:
     """Tables 3 and 4: what the places are like, and what explains how they change."""
     variables = characteristics(asked.matrix, asked.shares)
     frames["places"] = summary(variables)
-    told: dict[str, dict[str, Any]] = {}
+    told: dict[str, FitTold] = {}
     tables = []
     for one in found:
         change = population_change(asked.matrix, _chosen(asked, one))
@@ -185,19 +197,15 @@ def _explained(asked: Asked, found: Sequence[Front], frames: dict[str, pl.DataFr
         try:
             fit = explained(change, variables)
         except InputError as error:  # too few places for so many variables
-            told[f"lambda_{one.rules.risk}"] = {"not_explained": str(error)}
+            told[f"lambda_{one.rules.risk}"] = FitTold(not_explained=str(error))
             continue
         for model, some in (("stepwise", fit.stepwise), ("plain", fit.plain)):
             words = [pl.lit(model).alias("model"), pl.lit(int(one.rules.risk), pl.Int64).alias("lambda")]
             tables.append(some.frame().select(*words, pl.all()))
-            told[f"{model}_{one.rules.risk}"] = {
-                "r2": some.r2,
-                "adjusted_r2": some.adjusted_r2,
-                "left_out": some.left_out,
-            }
+            told[f"{model}_{one.rules.risk}"] = FitTold(some.r2, some.adjusted_r2, some.left_out)
     if tables:
         frames["explained"] = pl.concat(tables)
-    return {"explained": told}
+    return told
 
 
 def _pictures(asked: Asked, folder: Path, frames: dict[str, pl.DataFrame], found: Sequence[Front]) -> list[str]:
@@ -230,25 +238,3 @@ def _map(asked: Asked, found: Sequence[Front], coordinates: Floats) -> Figure:
         moved = flows(asked.matrix, relocation)
         joined.append(moved.filter(pl.col("target") == largest_receiver(moved)).select(panel, "source", "target"))
     return change_map(pl.concat(changes), pl.concat(joined), coordinates, degrees=asked.degrees)
-
-
-def lines(said: Mapping[str, Any], asked: Asked) -> list[str]:
-    """The result in words."""
-    combinations, places = asked.matrix.shape
-    people = int(asked.matrix.counts.sum())
-    return [
-        f"{people:,} people, {combinations:,} combinations in {places:,} places",
-        *(
-            f"    {row['data']:<10} tau* {row['tau']:.6f}  phi* {row['phi']:.6f}  ({row['unique']:,} unique)"
-            for row in said["baselines"]
-        ),
-        *(
-            f"    lambda {one['lambda']}: P up to {one['P_max']:,.4f}, U down to {one['U_min']:.6f}; "
-            f"{_told(len(one['breakpoints']))} by {one['method']} (gap {one['duality_gap']:.0e})"
-            for one in said["fronts"]
-        ),
-    ]
-
-
-def _told(breakpoints: int) -> str:
-    return "1 breakpoint" if breakpoints == 1 else f"{breakpoints:,} breakpoints"

@@ -1,0 +1,182 @@
+"""How much privacy for how much utility? The whole front of relocating people at risk, exact."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from glasshouse.commands.declaration import Opt, command
+from glasshouse.commands.options import OutFolder, Overwrite, inputs_of
+from glasshouse.commands.relocation_options import BY, Relocating, SpreadName
+from glasshouse.commands.result import Result
+from glasshouse.commands.words.tradeoff import Summary, lines
+from glasshouse.errors import InputError
+
+if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
+    import polars as pl
+
+    from glasshouse.assess.frontier import Aggregation
+    from glasshouse.engine.lifecycle import Made, Workplace
+    from glasshouse.protection.relocation.rules import Matrix
+    from glasshouse.report.figure import Drawn
+
+
+class Tradeoff(Result[Summary]):
+    """Fronts of privacy and utility, and what their points do to the data."""
+
+    @property
+    def fronts(self) -> pl.DataFrame:
+        """Every breakpoint of every front."""
+        return self.frame("fronts")
+
+    @property
+    def points(self) -> pl.DataFrame:
+        """Points of each front, evenly in U, and what the data and its aggregates are like there."""
+        return self.frame("points")
+
+    @property
+    def baselines(self) -> pl.DataFrame:
+        """The risk of the data and of its aggregates before anybody moves."""
+        return self.frame("baselines")
+
+    @property
+    def changes(self) -> pl.DataFrame:
+        """How each place changes, at the point asked for."""
+        return self.frame("changes")
+
+    @property
+    def places(self) -> pl.DataFrame:
+        """What the places are like, if there are attributes or groups that say so."""
+        return self.frame("places")
+
+    @property
+    def explained(self) -> pl.DataFrame:
+        """What explains how places change, if there are attributes or groups that may."""
+        return self.frame("explained")
+
+    def figure(self, name: str = "front") -> Drawn:
+        """A picture: front, risk, protection, baselines or changes."""
+        return super().figure(name)
+
+    def said(self) -> dict[str, object]:
+        return {**super().said(), "unchanged": self.ended.unchanged}
+
+
+@command(
+    example="glasshouse tradeoff tract_ver.csv --lambda 1 --lambda 2 --lambda 3 --capacity 20 "
+    "--attributes age,ethnicity,race --drop ER=age --drop R=age,ethnicity --out front"
+)
+def tradeoff(
+    matrix: Annotated[
+        Path, Opt("Counts: a row per place, a column per combination; or records, see --by.", metavar="FILE")
+    ],
+    *,
+    risk: Annotated[
+        tuple[int, ...],
+        Opt(
+            "Elements of 1 to N people are at risk; may be repeated.",
+            flag="--lambda",
+            metavar="N",
+            least=0,
+            repeated=True,
+        ),
+    ] = (3,),
+    out: OutFolder = None,
+    points: Annotated[int, Opt("Points of each front to measure, evenly in U.", least=2)] = 21,
+    at: Annotated[float, Opt("The point whose relocation is told place by place.", metavar="Q", least=0, most=1)] = 1.0,
+    by: Annotated[tuple[str, ...], Opt(BY, metavar="COLUMNS")] = (),
+    attributes: Annotated[
+        tuple[str, ...], Opt("What a combination's name is made of, joined by _.", metavar="NAMES")
+    ] = (),
+    drop: Annotated[
+        Mapping[str, str] | None, Opt("Measure an aggregate without these, too.", metavar="NAME=ATTRIBUTES")
+    ] = None,
+    aggregate: Annotated[
+        Mapping[str, Path] | None, Opt("The same by a file: combination, group.", metavar="NAME=FILE")
+    ] = None,
+    explain: Annotated[
+        tuple[Path, ...],
+        Opt("Groups whose shares may explain how places change: combination, group.", metavar="FILE", repeated=True),
+    ] = (),
+    rules: Relocating = Relocating(),  # noqa: B008  # frozen
+    degrees: Annotated[bool, Opt("Coordinates are longitude and latitude.")] = False,
+    spread: SpreadName = "whole",
+    overwrite: Overwrite = False,
+) -> Tradeoff:
+    """How much privacy for how much utility? The whole front of relocating people at risk, exact."""
+    from glasshouse.commands.work.tradeoff import Asked, trade
+    from glasshouse.engine.lifecycle import Made, in_folder
+    from glasshouse.engine.manifest import Manifest
+    from glasshouse.protection.relocation.front import Spread
+
+    if len(set(risk)) < len(risk):
+        raise InputError(f"--lambda {max(risk, key=risk.count)} is given twice; expected different ones")
+    if degrees and rules.coordinates is None:
+        raise InputError("--degrees says what --coordinates are; it needs them")
+    drop, aggregate, risk = drop or {}, aggregate or {}, tuple(sorted(risk))
+    inputs = rules.inputs(matrix) | inputs_of(
+        {f"explain {number}": path for number, path in enumerate(explain, start=1)}
+        | {f"aggregate {name}": path for name, path in aggregate.items()}
+    )
+    found = rules.matrix(matrix, by)
+    looks = _looks(found, attributes or by, drop, aggregate)
+    shares = _shares(found, attributes or by, explain)
+    asked = Asked(
+        found, rules.rules(found, risk), str(rules.capacity), points, at, Spread(spread), looks, shares,
+        rules.where(found), degrees,
+    )  # fmt: skip
+    parameters = {
+        "lambda": list(risk), "capacity": str(rules.capacity), "points": points, "at": at, "by": ",".join(by),
+        "place": rules.place if by else "", "attributes": ",".join(attributes),
+        "drop": [f"{name}={rest}" for name, rest in drop.items()], "weight": rules.weight,
+        "coverage": rules.coverage, "within": rules.within, "aggregate": list(aggregate), "degrees": degrees,
+        "spread": spread,
+    }  # fmt: skip
+
+    def work(place: Workplace) -> Made[Summary]:
+        place.clear()
+        summary, outputs = trade(asked, place.path, place.bar)
+        return Made(summary, outputs, lines(summary, found))
+
+    return Tradeoff(in_folder(Manifest("tradeoff", parameters, inputs), Summary, work, out=out, overwrite=overwrite))
+
+
+def _looks(
+    matrix: Matrix, attributes: tuple[str, ...], drop: Mapping[str, str], aggregate: Mapping[str, Path]
+) -> dict[str, Aggregation]:
+    """Coarser looks at the combinations, by name."""
+    from glasshouse.assess.frontier import Aggregation
+    from glasshouse.commands.work.tradeoff import DATA
+    from glasshouse.files.matrix import read_groups
+
+    if drop and not attributes:
+        raise InputError("--drop needs --attributes: what a combination's name is made of")
+    if DATA in drop or DATA in aggregate:
+        raise InputError(f"the name {DATA} is that of the matrix itself; choose another for the aggregate")
+    dropped = {
+        name: Aggregation.dropping(matrix.combinations, attributes, [part.strip() for part in rest.split(",")])
+        for name, rest in drop.items()
+    }
+    return dropped | {
+        name: Aggregation.by_name(matrix.combinations, read_groups(path, matrix.combinations))
+        for name, path in aggregate.items()
+    }
+
+
+def _shares(matrix: Matrix, attributes: tuple[str, ...], explain: tuple[Path, ...]) -> tuple[Aggregation, ...]:
+    """What may explain how places change: groups of files, or each attribute alone, by the shares of its values."""
+    from glasshouse.assess.frontier import Aggregation
+    from glasshouse.files.matrix import read_groups
+
+    if explain:
+        groups = (read_groups(path, matrix.combinations) for path in explain)
+        return tuple(Aggregation.by_name(matrix.combinations, one) for one in groups)
+    alone = {
+        name: Aggregation.dropping(matrix.combinations, attributes, [other for other in attributes if other != name])
+        for name in attributes
+    }
+    every = [group for look in alone.values() for group in look.groups]
+    if len(set(every)) == len(every):
+        return tuple(alone.values())
+    return tuple(look.renamed({group: f"{name}={group}" for group in look.groups}) for name, look in alone.items())
