@@ -45,6 +45,7 @@ VERBS = {
 }
 _OTHERS = {
     "scenario": "glasshouse.commands.scenarios",
+    "protect": "glasshouse.commands.protect.register",
     "aloud": "glasshouse.engine.progress",
     "InputError": "glasshouse.errors",
     "GlasshouseBug": "glasshouse.errors",

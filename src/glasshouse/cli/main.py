@@ -14,7 +14,6 @@ from typing import Annotated
 import typer
 
 from glasshouse import VERBS
-from glasshouse.cli import noise, properties, swap, table_protections, topdown  # noqa: F401  # they add to protect
 from glasshouse.cli.audit import app as audit_app
 from glasshouse.cli.compare import app as compare_app
 from glasshouse.cli.derive import add
@@ -27,6 +26,7 @@ from glasshouse.cli.reidentify import app as reidentify_app
 from glasshouse.cli.telling import Stopped, say
 from glasshouse.cli.tradeoff import app as tradeoff_app
 from glasshouse.cli.verify import app as verify_app
+from glasshouse.commands.protect.register import protections
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
 from glasshouse.errors import InputError
 
@@ -79,6 +79,7 @@ def _printable(text: str) -> str:
 def main(arguments: list[str] | None = None, *, aloud: bool = True) -> int:
     """Run the command line and return its exit code; every ending has its own. Not `aloud`: another command says it."""
     given = sys.argv[1:] if arguments is None else arguments
+    _offer_protections()
     fail: Callable[..., int] = partial(_fail, as_json="--json" in given, aloud=aloud)
     try:
         result = app(args=given, prog_name="glasshouse", standalone_mode=False)
@@ -108,6 +109,14 @@ def main(arguments: list[str] | None = None, *, aloud: bool = True) -> int:
             f"a bug of ours ({type(error).__name__} at {place}); please report it, with --verbose for the details",
             code=OUR_BUG,
         )
+
+
+def _offer_protections() -> None:
+    """Every protection of the register is a command of protect; a user's own may have come since."""
+    offered = {one.name for one in protect_app.registered_commands}
+    for one in protections():
+        if one.name not in offered:
+            add(protect_app, one.function)
 
 
 def _fail(*mistakes: str, code: int, as_json: bool, aloud: bool) -> int:

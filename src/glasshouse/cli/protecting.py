@@ -18,9 +18,6 @@ protect_app = typer.Typer(
 )
 
 RecordsFile = Annotated[Path, typer.Argument(metavar="RECORDS", help="Records: CSV, CSV.gz or Parquet.")]
-TablesFile = Annotated[
-    Path, typer.Argument(metavar="TABLES", help="Tables: long or wide CSV, CSV.gz or Parquet, or an office's zip.")
-]
 OutFile = Annotated[Path, typer.Option("--out", "-o", help="Where to write: .csv, .csv.gz or .parquet.")]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same file.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the result of another run in --out.")]

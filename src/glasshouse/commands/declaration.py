@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from fractions import Fraction
 from functools import cache, wraps
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from glasshouse.commands.door import Door
+from glasshouse.commands.door import Door, Filed, Frame
 from glasshouse.errors import InputError, unknown
 
 P = ParamSpec("P")
@@ -32,6 +33,7 @@ class Opt:
     least: float | None = None
     most: float | None = None
     repeated: bool = False  # a tuple whose parts are given by repeating the flag, not between commas
+    writes: bool = False  # a further file that the command writes
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Option:
 
     name: str
     opt: Opt
-    kind: Any  # the type inside: str, int, float, bool, Path, or the type of a tuple's parts
+    kind: Any  # the type inside: str, int, float, Fraction, bool, Path, or the type of a tuple's parts
     shape: Literal["one", "many", "named"]  # a value, a tuple of them, or values by name (NAME=VALUE)
     choices: tuple[str, ...]
     default: Any  # MISSING: it must be given
@@ -74,6 +76,11 @@ class Declared:
     @property
     def by_name(self) -> dict[str, Option]:
         return {option.name: option for option in self.options}
+
+    @property
+    def by_flag(self) -> dict[str, Option]:
+        """As they stand on a command line and in a configuration, without dashes before."""
+        return {option.flag.removeprefix("--"): option for option in self.options if not option.positional}
 
 
 def command(
@@ -178,13 +185,23 @@ def _grouped(declared: Declared, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def formed(option: Option, value: object) -> Any:
+    """A value of a configuration, checked and brought into the form that the option declares."""
+    if option.kind is str and isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)  # as on a command line, where all is text
+    with Door() as door:
+        return _formed(option, value, door)
+
+
 def _formed(option: Option, value: Any, door: Door) -> Any:
     if value is None:
         return None
     if option.shape == "named":
         return _named(option, value, door)
     if option.shape == "many":
-        parts = _listed(value) if isinstance(value, (str, Path)) else value
+        parts = [value] if isinstance(value, (str, Path, Filed, Frame)) else value  # one where several may be
+        if isinstance(value, (str, Path)) and not (option.positional or option.opt.repeated):
+            parts = _listed(value)
         if not isinstance(parts, Iterable):
             raise InputError(f"{option.told(value)}: expected several, as a list")
         return tuple(_one(option, part, door) for part in parts)
@@ -225,7 +242,17 @@ def _one(option: Option, value: Any, door: Door) -> Any:
         return value
     if option.kind is str:
         return door.text(value, option.name)
+    if option.kind is Fraction:
+        return _exact(option, value)
     return _number(option, value)
+
+
+def _exact(option: Option, value: Any) -> Fraction:
+    """A number that is read exactly: 0.1 is a tenth."""
+    from glasshouse.mechanism.account import fraction  # late: it is heavy
+
+    known = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    return fraction(str(value) if known else value, option.flag)
 
 
 def _number(option: Option, value: Any) -> Any:
