@@ -227,11 +227,11 @@ def test_clear_errors(tables: Path, tmp_path: Path) -> None:
         ([*noise, "--rho", "1", "--measurements", tables], "another file of this command"),
         (
             ["protect", "round", tables, "-s", "pl94", "--how", "away", "--out", out],
-            "unknown --how 'away'; known: down, nearest, random, up",
+            "known: down, nearest, random, up",
         ),
         (
             ["protect", "suppress", tables, "-s", "pl94", "--zeros", "x", "--out", out],
-            "unknown --zeros 'x'; known: hide, show",
+            "'x'; known: hide, show",
         ),
         (["protect", "round", tables, "-s", "pl94", "--out", tmp_path / "out.doc"], "cannot write this kind of file"),
         (["protect", "round", tmp_path / "none.csv", "-s", "pl94", "--out", out], "there is no such file"),
