@@ -38,7 +38,7 @@ from glasshouse.population.county import County
 from glasshouse.population.homes import COLUMNS
 from glasshouse.population.people import HOUSEHOLD, QUARTERS
 from glasshouse.population.preset import load_preset
-from glasshouse.report.charts import Axis, Lines, write
+from glasshouse.report.framed import Axis, lines
 from glasshouse.scenarios.load import Scenario, load
 
 RESULTS = Path(__file__).parent / "results"
@@ -330,7 +330,7 @@ def by_size() -> dict[str, object]:
         ["median_seconds", "max_seconds"], index=["county", "households"], value_name="seconds", variable_name="which"
     )
     words = pl.col("which").replace_strict({"median_seconds": "median", "max_seconds": "slowest"})
-    picture = Lines(
+    picture = lines(
         "Verified claims: time a block, from counts to all of them",
         frame.with_columns(of=pl.format("{}, {}", "county", words)),
         Axis("households", "occupied households in the block", log=True),
@@ -338,7 +338,7 @@ def by_size() -> dict[str, object]:
         Axis("of"),
         points=True,
     )
-    write(picture, RESULTS / "claims-by-size.svg")
+    picture.save(RESULTS / "claims-by-size.svg")
     (RESULTS / "claims-by-size.svg").chmod(0o644)
     content = {"exponents": exponents, "ten_households": ten, "rows": rows, "machine": machine()}
     (RESULTS / "claims-by-size.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

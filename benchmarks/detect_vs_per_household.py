@@ -36,7 +36,7 @@ from glasshouse.population.county import SUBSIDY, County
 from glasshouse.population.people import HOUSEHOLD, QUARTERS
 from glasshouse.population.preset import load_preset
 from glasshouse.program.integer import Proof
-from glasshouse.program.whole import cheapest
+from glasshouse.program.ladder import cheapest
 from glasshouse.scenarios.load import Scenario, load
 
 PRESET, PERSONS, SEED = "national", 400_000, 1

@@ -20,8 +20,7 @@ import polars as pl
 
 from glasshouse.protection.relocation.front import Front, Matrix, Rules, capacities, front, verify
 from glasshouse.protection.relocation.linear import full_program
-from glasshouse.report.charts import write
-from glasshouse.report.frontier import time_picture
+from glasshouse.report.sections.frontier import time_picture
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -67,7 +66,7 @@ def run_time(ours: float, theirs: list[float]) -> None:
     frame = pl.DataFrame(
         {"solved": points * 2, "seconds": [*theirs, *[ours] * len(theirs)], "how": [*names[0], *names[1]]}
     )
-    write(time_picture(frame), RESULTS / "front-run-time.svg")
+    time_picture(frame).save(RESULTS / "front-run-time.svg")
 
 
 def blocks(capacity: float) -> dict[str, object]:

@@ -19,7 +19,7 @@ from glasshouse.model.tabulate import tabulate
 from glasshouse.program.histogram import compile_tables, places_alone
 from glasshouse.program.ladder import Rung
 from glasshouse.program.questions import farthest, one, start_of
-from glasshouse.report.charts import Axis, Lines, write
+from glasshouse.report.framed import Axis, lines
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
@@ -61,7 +61,7 @@ def by_size() -> dict[str, object]:
         chosen = [row for row in rows if row["mix"] == mix and row["persons"] >= 10]
         x, y = (np.log([float(row[key]) for row in chosen]) for key in ("persons", "milliseconds"))
         exponents[mix] = round(float(np.polyfit(x, y, 1)[0]), 2)
-    picture = Lines(
+    picture = lines(
         "farthest: time a block, from counts to proved distance",
         pl.DataFrame(rows),
         Axis("persons", "persons in the block", log=True),
@@ -69,7 +69,7 @@ def by_size() -> dict[str, object]:
         Axis("mix"),
         points=True,
     )
-    write(picture, RESULTS / "farthest-by-size.svg")
+    picture.save(RESULTS / "farthest-by-size.svg")
     (RESULTS / "farthest-by-size.svg").chmod(0o644)
     _save("farthest-by-size.json", {"exponents": exponents, "rows": rows, "guernsey": guernsey()})
     return {

@@ -21,7 +21,7 @@ from glasshouse.attack.people.reidentify import Links, People, agreement, compil
 from glasshouse.cli.main import main
 from glasshouse.commands.work.linking import Files, attacked
 from glasshouse.commands.work.reidentify import ATTACKER, PUBLISHED, TRUTH, Around, Reidentification, Together, named
-from glasshouse.report.charts import Axis, Lines, write
+from glasshouse.report.framed import Axis, lines
 from glasshouse.scenarios.load import load
 
 RESULTS = Path(__file__).parent / "results"
@@ -150,17 +150,15 @@ def run() -> dict[str, object]:
             seconds, _ = _timed(lambda all_=all_: ours(all_, cells), 10)
             records = sum(len(left) + len(right) for _, left, right in all_)
             growth.append({"records": records, "seconds": seconds})
-    write(
-        Lines(
-            "Time to link records, all blocks of a county, one core",
-            pl.DataFrame(growth).with_columns(pl.lit("ours").alias("of")),
-            Axis("records", "records linked or tried (both files)"),
-            Axis("seconds", "seconds", zero=True),
-            Axis("of"),
-            points=True,
-        ),
-        RESULTS / "match-by-records.svg",
+    picture = lines(
+        "Time to link records, all blocks of a county, one core",
+        pl.DataFrame(growth).with_columns(pl.lit("ours").alias("of")),
+        Axis("records", "records linked or tried (both files)"),
+        Axis("seconds", "seconds", zero=True),
+        Axis("of"),
+        points=True,
     )
+    picture.save(RESULTS / "match-by-records.svg")
     persons = sum(len(left) for _, left, _ in work)
     slope = np.polyfit(*(np.log([row[name] for row in growth]) for name in ("records", "seconds")), 1)[0]
     return {

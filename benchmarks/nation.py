@@ -24,8 +24,7 @@ import numpy as np
 import polars as pl
 
 from glasshouse.assess.variability import published
-from glasshouse.report.charts import write
-from glasshouse.report.variability import picture
+from glasshouse.report.sections.variability import picture
 
 BLOCKS_2010 = 6_207_027  # populated blocks; Abowd et al., supporting information
 PERSONS_2010 = 308_745_538
@@ -76,7 +75,7 @@ def _measured(mix: str, persons: int) -> dict[str, object]:
         count = told["headline"]["blocks"]
         if mix == "national":
             places = pl.read_parquet(folder / "vary" / "places.parquet")
-            write(picture(places, published("S5")), PICTURE)
+            picture(places, published("S5")).save(PICTURE)
         tracts = [pl.read_parquet(folder / command / "timings.parquet")["seconds"].to_numpy() for command in COMMANDS]
     total = sum(seconds.values())
     scale = (BLOCKS_2010 / count if mix == "national" else PERSONS_2010 / persons) / 3600

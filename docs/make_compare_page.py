@@ -15,8 +15,7 @@ import polars as pl
 
 from glasshouse.assess.usefulness import usefulness
 from glasshouse.cli.main import main
-from glasshouse.report.charts import write
-from glasshouse.report.comparison import RiskUtility
+from glasshouse.report.sections.comparison import risk_utility
 from glasshouse.scenarios.load import load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -138,8 +137,7 @@ def page(folder: Path) -> str:
     if not (compared / "manifest.json").is_file():
         done("compare", county, "--out", compared)
     points = pl.read_parquet(compared / "front.parquet")
-    words = "exposed people found (share, higher is worse)", "error of block tables (relative, higher is worse)"
-    write(RiskUtility("Risk against error", points, *words), PAGE.with_name("compare-risk-utility.svg"))
+    risk_utility("Risk against error", points, "block").save(PAGE.with_name("compare-risk-utility.svg"))
     parts = [
         "![Risk against error](compare-risk-utility.svg)\n",
         f"*A synthetic county of {PERSONS:,} persons, the standard plan.*\n",

@@ -24,7 +24,7 @@ import polars as pl
 
 from glasshouse.assess.occupancy import LIKELY, SAMPLING, UNIQUES
 from glasshouse.cli.main import main
-from glasshouse.report.charts import Axis, Lines, write
+from glasshouse.report.framed import Axis, lines
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "detect.md"
@@ -212,9 +212,9 @@ def picture(found: dict[tuple[str, str], Path]) -> None:
             frames.append(rates.with_columns(protection=pl.lit(short)))
     data = pl.concat(frames).filter((pl.col("putative") > 0) & (pl.col("households") == "all")).sort("protection", "k")
     data = data.select("precision", "recall", "protection", "key")
-    write(Lines("Households matched, as more kinds are tried (model paper)", data, Axis("recall", "recall", zero=True),
-                Axis("precision", "precision", zero=True), Axis("protection", "protection"), panel="key", columns=3),
-          PAGE.with_name("detect-protections.svg"))  # fmt: skip
+    recall, precision = (Axis(name, name, zero=True, style="share") for name in ("recall", "precision"))
+    title = "Households matched, as more kinds are tried (model paper)"
+    lines(title, data, recall, precision, Axis("protection"), "key").save(PAGE.with_name("detect-protections.svg"))
 
 
 def noise(folder: Path) -> str:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import polars as pl
 
-from glasshouse.assess import likeness
 from glasshouse.assess.variability import by_size, published
 from glasshouse.cli.main import main
-from glasshouse.report.charts import Axis, Lines, write
-from glasshouse.report.variability import picture
+from glasshouse.population import likeness
+from glasshouse.report.framed import Axis, lines
+from glasshouse.report.sections.variability import picture
 from glasshouse.scenarios.load import load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -108,23 +108,17 @@ def pictures(folder: Path) -> None:
     cef = pl.read_parquet(folder / "county" / "cef.parquet")
     places = pl.read_parquet(folder / "solvar" / "places.parquet")
     ages = cef.group_by("sex", "age").len().sort("sex", "age").with_columns((pl.col("len") / cef.height).alias("share"))
-    write(
-        Lines(
-            "Persons by age and sex",
-            ages,
-            Axis("age", "age"),
-            Axis("share", "share of persons", zero=True),
-            Axis("sex"),
-        ),
-        ROOT / "docs" / "population-ages.svg",
-    )
-    write(picture(places, published("S5")), ROOT / "docs" / "population-solvar.svg")
+    share = Axis("share", "share of persons", zero=True, style="share")
+    by_age = lines("Persons by age and sex", ages, Axis("age", "age"), share, Axis("sex"))
+    by_age.save(ROOT / "docs" / "population-ages.svg")
+    picture(places, published("S5")).save(ROOT / "docs" / "population-solvar.svg")
     sizes = places.select(pl.col("population").alias("persons")).sort("persons").with_row_index("rank", offset=1)
     steps = sizes.group_by("persons").agg((pl.col("rank").max() / places.height).alias("share")).sort("persons")
     ours = steps.with_columns(pl.lit("ours").alias("of"))
     both = pl.concat([ours, load_bands().select(ours.columns)], how="vertical_relaxed")
     x, y = Axis("persons", "persons in the block", log=True), Axis("share", "share of blocks", zero=True)
-    write(Lines("Blocks with at most so many persons", both, x, y, Axis("of")), ROOT / "docs" / "population-sizes.svg")
+    sizes_ = lines("Blocks with at most so many persons", both, x, y, Axis("of"))
+    sizes_.save(ROOT / "docs" / "population-sizes.svg")
 
 
 def load_bands() -> pl.DataFrame:

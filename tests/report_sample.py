@@ -257,17 +257,15 @@ def sample(version: Version = "internal", passed: bool = True) -> Report:
     """A report as one of a district would be."""
     definitions = (
         Definition("persons", "Persons", "Persons that the tables count.", ""),
-        Definition(
-            "certain", "Certain", "The record is the same in every data set with these tables.", "higher is worse"
-        ),
-        Definition("confirmed", "Confirmed", "A link that is right, by the truth.", "higher is worse", "reidentify.md"),
-        Definition("precision", "Precision", "Confirmed among putative links.", "higher is worse"),
+        Definition("certain", "Certain", "The record is the same in every data set with these tables.", "higher"),
+        Definition("confirmed", "Confirmed", "A link that is right, by the truth.", "higher", "reidentify.md"),
+        Definition("precision", "Precision", "Confirmed among putative links.", "higher"),
         Definition("guesser", "Modal guesser", "What one reaches who guesses the most common value.", ""),
-        Definition("verified", "Verified sentence", "A sentence that is true in every data set.", "higher is worse"),
-        Definition("rho", "Rho", "Privacy loss of a count under zero-concentrated privacy.", "higher is worse"),
-        Definition("posterior", "Average posterior", "Belief in the truth after the release.", "higher is worse"),
-        Definition("error", "Error", "Distance of the protected counts from the true ones.", "higher is worse"),
-        Definition("bias", "Bias", "What protection adds to small counts, on average.", "higher is worse"),
+        Definition("verified", "Verified sentence", "A sentence that is true in every data set.", "higher"),
+        Definition("rho", "Rho", "Privacy loss of a count under zero-concentrated privacy.", "higher"),
+        Definition("posterior", "Average posterior", "Belief in the truth after the release.", "higher"),
+        Definition("error", "Error", "Distance of the protected counts from the true ones.", "higher"),
+        Definition("bias", "Bias", "What protection adds to small counts, on average.", "higher"),
     )
     verdicts = (
         Verdict(

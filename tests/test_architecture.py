@@ -34,8 +34,9 @@ ONE_IMPORTER = {
     "opendp": None,
     "dask": "engine/dask.py",
     "distributed": "engine/dask.py",
-    "xlsxwriter": "report/workbook.py",
-    "jinja2": "report/templates.py",
+    "xlsxwriter": "report/render/sheets.py",
+    "jinja2": "report/render/templates.py",
+    "vl_convert": "report/render/vega.py",
 }
 MODULES = sorted(SRC.rglob("*.py"))
 
@@ -133,3 +134,139 @@ def test_nothing_executes_or_unpickles_data() -> None:
             if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
         ]
         assert not {"eval", "exec", "compile", "__import__"} & set(calls), path
+
+
+# What is of one country: it may be named in scenarios, which are data, in the synthetic county, and in file formats.
+COUNTRY_ROOMS = ("population", "files")
+RACES = {"aian", "asian", "nhopi", "sor", "race", "races", "hispanic"}
+PEOPLE = {"sex", "age", "agebin", "male", "female", "gq"}
+PLACES = {"block", "tract", "county"}
+MANY = {"blocks", "tracts", "counties"}
+SAID = {"aian", "nhopi", "race", "races", "hispanic", "agebin", "sex", *PLACES, *MANY}  # the rest are also other words
+NAMES = RACES | PEOPLE | PLACES | MANY
+VERBATIM = {"38-bin", "exact-age"}
+ALSO = {"white": RACES, "black": RACES, "state": PLACES}  # words with other meanings, where these are named beside them
+CODE_LENGTHS = {2, 5, 11, 12, 15}
+# Names of columns and keys in files of the contract that say block, whatever the place of a scenario is called.
+CONTRACT = re.compile(
+    r"(zero_)?(blocks|tracts)(_with_claim|_left_out)?|block_share(_low|_high|_published)?|per_block_?"
+)
+
+# What is left, by file or folder; it may only become less.
+STILL_NAMED: dict[str, set[str]] = {
+    "attack/occupancy/": {"block", "race", "races"},
+    "attack/people/": {"agebin", "sex"},
+    "cli/": {
+        "block",
+        "blocks",
+        "county",
+        "race",
+        "races",
+        "sex",
+        "state",
+        "tract",
+        "tracts",
+    },
+    "commands/auditing/": {"block", "blocks", "county", "sex"},
+    "commands/compare_plan.py": {"blocks"},
+    "commands/words/": {"block", "blocks", "county"},
+    "commands/work/detect.py": {"block"},
+    "commands/work/synthesize.py": {
+        "age",
+        "block",
+        "blocks",
+        "county",
+        "female",
+        "gq",
+        "hispanic",
+        "male",
+        "race",
+        "sex",
+        "tract",
+    },
+    "commands/work/verify.py": {"state", "tract"},
+    "report/": {"block", "blocks", "state", "tract"},
+}
+
+
+def country_words(text: str) -> set[str]:
+    """One country's attributes, levels and code lengths in the code of a module; docstrings may give examples."""
+    tree = ast.parse(text)
+    described = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    described |= {id(inner) for node in ast.walk(tree) if _tells(node) for inner in ast.walk(node)}
+    found: set[str] = set()
+    perhaps: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(said)) if id(node) not in described:
+                if said in VERBATIM:
+                    found.add(said)
+                elif re.fullmatch(r"[A-Za-z]+(_[A-Za-z]*)*", said):
+                    found |= set() if CONTRACT.fullmatch(said) else words_of(said) & NAMES
+                    perhaps |= words_of(said) & set(ALSO)
+                else:
+                    found |= words_of(said) & SAID
+            case ast.AnnAssign(target=ast.Name(id=name) as field) if CONTRACT.fullmatch(name):
+                described.add(id(field))  # of a frozen result, which is written under the names of its fields
+            case ast.keyword(arg=str(name)) if CONTRACT.fullmatch(name):
+                pass
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+                found |= set() if id(node) in described else words_of(name) & NAMES | {name} & {"STATE"}
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                found |= words_of(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) & NAMES
+            case ast.Subscript(value=what, slice=ast.Slice(lower=None, upper=ast.Constant(value=int(length)))):
+                if length in CODE_LENGTHS and re.search(r"code|geoid|place|block|tract|unit|area", ast.unparse(what)):
+                    found.add(f"[:{length}]")
+            case ast.Compare(comparators=[ast.Constant(value=18)]):
+                found.add("18")
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=18)) if name.isupper():
+                found.add("18")
+    return found | {word for word in perhaps if found & ALSO[word]}
+
+
+def words_of(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", text.lower()))
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ('RACES = ("white", "sor")', {"races", "white", "sor"}),
+    ("STATE = 2", {"STATE"}),
+    ("state = code[:2]", {"[:2]"}),
+    ('frame["tract"]', {"tract"}),
+    ('raise InputError("a block is in two rows")', {"block"}),
+    ("adult = years >= 18", {"18"}),
+    ("OLDEST, GROWN = 110, 17\nADULT = 18", {"18"}),
+    ("def alike_in_tract(): ...", {"tract"}),
+    ("class Blocks: ...", {"blocks"}),
+    ('schema == "38-bin"', {"38-bin"}),
+    ('{"zero_blocks": 1, "blocks": 2}', set()),
+    ("class Headline:\n    blocks: int", set()),
+    ("Headline(blocks=2)", set()),
+    ("blocks = 2", {"blocks"}),
+    ('"""The blocks of a county."""', set()),
+    ("state = digest[:12]", set()),
+    ('{"state": "done", "fill": "white"}', set()),
+    ('LEVELS = {"state": 2, "county": 5}', {"state", "county"}),
+])  # fmt: skip
+def test_what_is_of_one_country_is_found(text: str, expected: set[str]) -> None:
+    assert country_words(text) == expected
+
+
+def test_no_country_is_named_in_code() -> None:
+    """Convention 3: attributes, levels and code lengths are data of a scenario."""
+    left = {place: set(words) for place, words in STILL_NAMED.items()}
+    for path in MODULES:
+        if noun(path) in COUNTRY_ROOMS:
+            continue
+        name = path.relative_to(SRC).as_posix()
+        place = next((place for place in STILL_NAMED if name.startswith(place)), "")
+        found = country_words(path.read_text(encoding="utf-8"))
+        assert found <= STILL_NAMED.get(place, set()), f"{name}: {found - STILL_NAMED.get(place, set())}"
+        left.get(place, set()).difference_update(found)
+    assert not any(left.values()), f"these are no longer named; take them off the list: {left}"

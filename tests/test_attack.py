@@ -369,7 +369,7 @@ def test_the_least_is_bounded_however_little_may_be_done(rung: str) -> None:
 
 def test_the_least_without_a_list_of_solutions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of real places have too many solutions to list; then each variable is asked for."""
-    monkeypatch.setattr("glasshouse.program.least.LISTED", 1)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 1)
     rng = np.random.default_rng(3)
     for sort in (*ALONE, "capped", "joint"):
         for case in least_cases(sort, 40):
@@ -1087,7 +1087,7 @@ def test_an_area_is_certain_of_no_more_than_it_says() -> None:
 
 
 def test_what_places_may_be_certain_of_jointly_is_not_limited_by_places_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glasshouse.program.least.LISTED", 2)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 2)
     (target,) = (target for target in targets("joint", 120) if target.toy.seed == 59)
     records = target.records(target.toy.truth)
     ladder = Ladder(nodes=1, engines=())

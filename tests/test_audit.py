@@ -609,8 +609,9 @@ def test_a_title_is_one_line(town: Path, title: str) -> None:
 def test_odd_titles_do_no_harm(town: Path, title: str) -> None:
     config = read_config(write(town, "titled.toml", "", title=title))
     found = found_in(config, town / "whole")
-    from glasshouse.report.page import page
-    from glasshouse.report.sheets import numbers, sheets
+    from glasshouse.report.render.numbers import numbers
+    from glasshouse.report.render.page import page
+    from glasshouse.report.render.sheets import sheets
 
     for report in (found.report, publish(found.report, 10)):
         Reader(page(report))

@@ -20,9 +20,9 @@ import pytest
 
 from glasshouse.commands.auditing.config import read_config
 from glasshouse.commands.auditing.writing import write_report
-from glasshouse.report import audit_answers
-from glasshouse.report.audit_answers import About
 from glasshouse.report.publish import publish
+from glasshouse.report.sections import answers as audit_answers
+from glasshouse.report.sections.answers import About
 from glasshouse.scenarios.load import load
 from tests.running import good
 from tests.test_audit import audit, few_tables, found_in, once
@@ -57,7 +57,9 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with once(tmp_path_factory, "planted-audit") as (folder, first):
         if first:
             few_tables(folder)
-            built_in = Path(__file__).resolve().parents[1] / "src" / "glasshouse" / "scenarios" / "dhc-household"
+            built_in = (
+                Path(__file__).resolve().parents[1] / "src" / "glasshouse" / "scenarios" / "data" / "dhc-household"
+            )
             shutil.copytree(built_in, folder / "claims-of-our-own")
             rng, rows = np.random.default_rng(9), list(PLANTED)
             for number in range(160):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from glasshouse.attack.infer.onelevel import marginal, posterior
-from glasshouse.report.page import page as html
+from glasshouse.report.render.page import page as html
 from tests.report_sample import EVIL, sample, tradeoff
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,46 +16,42 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from glasshouse.assess.claims import (
+from glasshouse.assess.claimed_places import (
     EVERY,
     MULTIPLICITIES,
-    PRIORS,
     SINGLETON,
-    Results,
-    baselines,
     by_columns,
-    columns_used,
-    combinations,
     dropped,
     median_size,
     sizes,
-    summed_up,
-    undecided,
     unique,
 )
+from glasshouse.assess.claims import Results, baselines, columns_used, combinations, summed_up, undecided
 from glasshouse.assess.paper_claims import beside_paper, marginal_sets, published
 from glasshouse.assess.rates import Rate
 from glasshouse.commands.words.verify import lines_for_people, told
 from glasshouse.errors import InputError
-from glasshouse.report.charts import write as draw
-from glasshouse.report.claims import columns_picture, picture, write
-from glasshouse.report.claims_tables import LEAST, tables
+from glasshouse.report.beside import described
+from glasshouse.report.description import Measure
+from glasshouse.report.render.drawing import pictures
+from glasshouse.report.sections.claims import LEAST, columns_picture, picture, write
+from glasshouse.report.sections.claims_tables import tables, whom
 from glasshouse.scenarios.load import load
 
 Row = dict[str, Any]
 
 NAMES = ("TEN", "SIZE", "AGE", "RACE")
 CLAIMS = {
-    "block": pl.String, "k": pl.Int8, "columns": pl.List(pl.String), "values": pl.List(pl.String),
+    "place": pl.String, "k": pl.Int8, "columns": pl.List(pl.String), "values": pl.List(pl.String),
     "description": pl.String, "m": pl.Int64, "low": pl.Int64, "high": pl.Int64, "proof": pl.String, "kind": pl.Int32,
     "truth": pl.Int64, "p_tract": pl.Float64, "p_state": pl.Float64,
 }  # fmt: skip
 COUNTS = {
-    "block": pl.String, "k": pl.Int8, "multiplicity": pl.String, "claims": pl.Int64, "kinds": pl.Int64,
+    "place": pl.String, "k": pl.Int8, "multiplicity": pl.String, "claims": pl.Int64, "kinds": pl.Int64,
     "households_low": pl.Int64, "households_high": pl.Int64, "households": pl.Int64,
 }  # fmt: skip
 PLACES = {
-    "block": pl.String, "tract": pl.String, "households": pl.Int64, "vacant": pl.Int64, "unique": pl.Boolean,
+    "place": pl.String, "tract": pl.String, "households": pl.Int64, "vacant": pl.Int64, "unique": pl.Boolean,
     "cells": pl.Int64, "claims": pl.Int64, "kinds": pl.Int64, "undecided": pl.Int64, "queries": pl.Int64,
     "queries_dropped": pl.Int64,
 }  # fmt: skip
@@ -67,7 +64,7 @@ def code(number: int) -> str:
 def claim(block: int, columns: str, m: int | None, tract: float | None = 0.1, state: float | None = None) -> Row:
     named = columns.split()
     return {
-        "block": code(block), "k": len(named), "columns": named, "values": ["1"] * len(named),
+        "place": code(block), "k": len(named), "columns": named, "values": ["1"] * len(named),
         "description": "a household that nobody else may know of", "m": m, "low": m or 0, "high": m or 9,
         "proof": "undecided" if m is None else "exact", "kind": 0, "truth": m, "p_tract": tract, "p_state": state,
     }  # fmt: skip
@@ -75,14 +72,14 @@ def claim(block: int, columns: str, m: int | None, tract: float | None = 0.1, st
 
 def place(block: int, households: int, known: bool | None = False, gone: int = 0) -> Row:
     return {
-        "block": code(block), "tract": code(block)[:11], "households": households, "vacant": 1, "unique": known,
+        "place": code(block), "tract": code(block)[:11], "households": households, "vacant": 1, "unique": known,
         "cells": 5, "claims": 0, "kinds": 0, "undecided": 0, "queries": 10, "queries_dropped": gone,
     }  # fmt: skip
 
 
 def count(block: int, k: int, multiplicity: str, claims: int, least: int, most: int, real: int | None) -> Row:
     return {
-        "block": code(block), "k": k, "multiplicity": multiplicity, "claims": claims, "kinds": min(claims, 1),
+        "place": code(block), "k": k, "multiplicity": multiplicity, "claims": claims, "kinds": min(claims, 1),
         "households_low": least, "households_high": most, "households": real,
     }  # fmt: skip
 
@@ -140,7 +137,7 @@ def test_without_the_truth_the_interval_reaches_from_the_least_to_the_most() -> 
     assert (found["share_low"] <= known["share_low"]).all() and (found["share_high"] >= known["share_high"]).all()
     same = ["blocks", "block_share", "claims", "represented_least", "share_most"]
     assert_frame_equal(found.select(same), known.select(same))
-    partly = TOY_COUNTS.with_columns(pl.when(pl.col("block") != code(1)).then("households").alias("households"))
+    partly = TOY_COUNTS.with_columns(pl.when(pl.col("place") != code(1)).then("households").alias("households"))
     assert by_columns(partly, TOY_PLACES)["represented"].null_count() == found.height  # of some blocks is not of all
 
 
@@ -159,17 +156,17 @@ def test_a_run_that_asks_about_singletons_only() -> None:
     for frame in (results.by_columns, results.baselines, results.columns_used, results.combinations):
         assert set(frame["multiplicity"]) == {SINGLETON}
     assert not [line for line in lines_for_people(results) if "one or several" in line]
-    assert "any number" not in str(picture(results.by_columns, results.baselines).spec())
-    assert len(tables(results, public=False)) == 8
+    assert "any number" not in str(picture(results.by_columns, results.baselines))
+    assert len(tables(results)) == 8
 
 
 def test_a_block_is_unique_only_if_proved() -> None:
     """Convention 15; the block of vacant units is left out."""
-    found = unique(TOY_PLACES)
+    found = asdict(unique(TOY_PLACES))
     assert found == {
         "blocks": 2, "unique": 0, "share": 0.0, "low": 0.0, "high": Rate.of(1, 2).high, "undecided": 1,
     }  # fmt: skip
-    assert unique(places_of([place(1, 3, True), place(2, 2, True)]))["share"] == 1.0
+    assert unique(places_of([place(1, 3, True), place(2, 2, True)])).share == 1.0
 
 
 def test_sizes_and_queries_by_hand() -> None:
@@ -177,7 +174,7 @@ def test_sizes_and_queries_by_hand() -> None:
     found = sizes(places_of(rows))
     assert found.select("households", "blocks", "share").rows() == [(4, 2, 2 / 3), (6, 1, 1 / 3)]
     assert median_size(places_of(rows)) == 4.0
-    assert dropped(places_of(rows)) == {
+    assert asdict(dropped(places_of(rows))) == {
         "queries": 30, "dropped": 3, "share_mean": pytest.approx(0.1), "share_least": 0.0, "share_most": 0.2,
     }  # fmt: skip
 
@@ -214,17 +211,17 @@ def test_columns_and_combinations_by_hand() -> None:
 
 
 def test_undecided_claims_are_counted_and_never_verified() -> None:
-    found = undecided(TOY_CLAIMS)
+    found = asdict(undecided(TOY_CLAIMS))
     assert (found["claims"], found["undecided"], found["share"]) == (8, 1, 1 / 8)
     assert found["low"] < 1 / 8 < found["high"]
     unproved = TOY_CLAIMS.with_columns(pl.lit("undecided").alias("proof"))  # though m is there
-    assert undecided(unproved)["undecided"] == 8
+    assert undecided(unproved).undecided == 8
     assert baselines(unproved).is_empty() and columns_used(unproved, NAMES).is_empty()
 
 
 def test_no_claims_at_all() -> None:
     nothing = claims_of([])
-    assert undecided(nothing) == {"claims": 0, "undecided": 0, "share": None, "low": None, "high": None}
+    assert asdict(undecided(nothing)) == {"claims": 0, "undecided": 0, "share": None, "low": None, "high": None}
     assert baselines(nothing).is_empty() and combinations(nothing, NAMES).is_empty()
     zero = TOY_COUNTS.with_columns(
         pl.lit(0, pl.Int64).alias(n) for n in ("claims", "kinds", "households_low", "households_high", "households")
@@ -234,7 +231,7 @@ def test_no_claims_at_all() -> None:
     assert results.by_columns["share_high"].min() > 0.5  # type: ignore[operator]  # two blocks say little
     assert lines_for_people(results)[-1].endswith("0 of 0 claims")
     assert columns_picture(results.columns_used).title == "No claim is verified"
-    assert len(tables(results, public=True)) == 8
+    assert len(tables(results)) == 8
 
 
 # Laws
@@ -297,7 +294,7 @@ def test_shares_are_shares_and_intervals_hold_them(run: tuple[pl.LazyFrame, pl.D
     order = results.baselines.select(boxes).to_numpy()
     assert np.all(np.diff(order, axis=1) >= -1e-12)
     assert (results.baselines["p90"] <= results.baselines["max"] + 1e-12).all()
-    assert results.sizes["blocks"].sum() == results.unique["blocks"] == found["blocks"][0]
+    assert results.sizes["blocks"].sum() == results.unique.blocks == found["blocks"][0]
     text = "\n".join(lines_for_people(results))
     assert "nan" not in text and "None" not in text and "inf" not in text
 
@@ -472,25 +469,40 @@ def test_the_tables_name_no_block_and_no_household(tmp_path: Path) -> None:
             text = path.read_bytes().decode(errors="replace") if name.endswith("html") else str(pl.read_parquet(path))
         assert "99001" not in text and "nobody else may know" not in text, name
     public = (tmp_path / "tables-public.html").read_text(encoding="utf-8")
-    assert "guessed from the tract" not in public  # fewer than ten claims
+    assert "guessed from the tract" not in public  # claims too few for a share
     assert "guessed from the tract" in (tmp_path / "tables.html").read_text(encoding="utf-8")
     assert "Ours are of a toy." in public
 
 
 def test_every_table_says_what_is_worse_and_every_share_is_of_what_is_shown() -> None:
-    for public in (False, True):
-        for table in tables(toy(), public=public):
-            assert any("worse" in note for note in table.notes), table.name  # house rule 2
-            assert [column.name for column in table.columns] == table.frame.columns
-            for column in table.columns:
-                assert column.ratio is None or set(column.ratio[:2]) <= set(table.frame.columns)
+    for table in tables(toy()):
+        assert any("worse" in note for note in table.notes), table.name  # house rule 2
+        assert [column.name for column in table.columns] == table.frame.columns
+        for column in table.columns:
+            assert column.ratio is None or set(column.ratio[:2]) <= set(table.frame.columns)
+
+
+def test_numbers_know_how_many_they_are_about() -> None:
+    """Convention 55: a share without counts beside it is hidden by how many households its row is about."""
+    made = tables(toy())
+    told = whom(made, toy())
+    for table in made:
+        found = described(table, told.get(table.name))
+        for row in found.rows:
+            for column, cell in zip(found.columns, row, strict=True):
+                if isinstance(cell, Measure):
+                    assert (cell.over == 0) == column.published
+    households = dict(toy().by_columns.select("k", "households").rows())
+    (v4,) = (described(table, told["V4"]) for table in made if table.name == "V4")
+    ours = [cell.over for row in v4.rows for cell in row if isinstance(cell, Measure) and cell.over]
+    assert ours and set(ours) <= set(households.values())
 
 
 def test_large_blocks_are_counted_together() -> None:
     homes = places_of([place(1, 1), place(2, 21), place(3, 50), place(4, 51), place(5, 987)])
     rows = [count(n, 1, m, 0, 0, 0, None) for n in range(1, 6) for m in MULTIPLICITIES]
     results = summed_up(claims_of([]), counts_of(rows), homes, NAMES)
-    (table,) = (table for table in tables(results, public=True) if table.name == "V8")
+    (table,) = (table for table in tables(results) if table.name == "V8")
     assert dict(table.frame.select("records", "blocks").rows()) == {
         "1": 1, "21 to 50": 2, "51 to 100": 1, "more than 100": 1,
     }  # fmt: skip
@@ -511,26 +523,26 @@ def test_the_pictures_are_drawn(tmp_path: Path) -> None:
     results = many()
     drawn = picture(results.by_columns, results.baselines)
     assert drawn.title == "50% of blocks have a household that 2 columns single out for certain"
-    draw(drawn, tmp_path / "claims.svg")
+    drawn.save(tmp_path / "claims.svg")
     text = (tmp_path / "claims.svg").read_text(encoding="utf-8")
     for said in ("higher is worse", "lower is worse", "from the tract", "from the state", "exactly one household"):
         assert said in text
     named = columns_picture(results.columns_used)
     assert named.title == "Verified claims name AGE least often"
-    draw(named, tmp_path / "columns.svg")
+    named.save(tmp_path / "columns.svg")
     assert "if all alike" in (tmp_path / "columns.svg").read_text(encoding="utf-8")
     assert "99001" not in text and (tmp_path / "claims.svg").stat().st_mode & 0o777 == 0o600
 
 
 def test_panels_without_data_are_left_out() -> None:
     results = many()
-    for prior in PRIORS:
+    for prior in ("tract", "state"):
         drawn = picture(results.by_columns, results.baselines.filter(prior=prior))
-        assert len(drawn.spec()["hconcat"]) == 2
+        bars, boxes = drawn.pictures
+        assert len(list(pictures(bars, narrow=False))) == len(list(pictures(boxes, narrow=False))) == 1
     few = results.baselines.with_columns(pl.lit(LEAST - 1, pl.Int64).alias("claims"))
-    assert len(picture(results.by_columns, few).spec()["hconcat"]) == 1
     alone = picture(results.by_columns, few, "parcel")
-    assert "Boxes" not in " ".join(alone.subtitle) and "parcels" in alone.title
+    assert len(alone.pictures) == 1 and "Boxes" not in alone.svg() and "parcels" in alone.title
 
 
 # Bad input
@@ -539,18 +551,18 @@ def test_panels_without_data_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("counts", "homes", "words"),
     [
-        (TOY_COUNTS, places_of([place(1, 0)]), "no block of the places has any households"),
+        (TOY_COUNTS, places_of([place(1, 0)]), "none of the places has any households"),
         (TOY_COUNTS, TOY_PLACES.drop("unique"), "the places have no column 'unique'"),
-        (TOY_COUNTS, pl.concat([TOY_PLACES, TOY_PLACES]), "a block is in two rows of the places"),
+        (TOY_COUNTS, pl.concat([TOY_PLACES, TOY_PLACES]), "a place is in two rows"),
         (TOY_COUNTS, places_of([place(1, 4, gone=11)]), "queries_dropped > queries"),
         (TOY_COUNTS, places_of([place(1, -1)]), "a number below 0"),
-        (TOY_COUNTS, TOY_PLACES.with_columns(block=None), "the column 'block' of the places has a blank"),
+        (TOY_COUNTS, TOY_PLACES.with_columns(place=None), "the column 'place' of the places has a blank"),
         (TOY_COUNTS.drop("kinds"), TOY_PLACES, "the counts have no column 'kinds'"),
-        (TOY_COUNTS.head(4), TOY_PLACES, "one row for every block, k and multiplicity"),
-        (TOY_COUNTS, places_of([place(1, 4), place(9, 2)]), "one row for every block, k and multiplicity"),
-        (TOY_COUNTS, places_of([place(1, 4), place(2, 2)]), "households_low <= households of the block"),
+        (TOY_COUNTS.head(4), TOY_PLACES, "one row for every place, k and multiplicity"),
+        (TOY_COUNTS, places_of([place(1, 4), place(9, 2)]), "one row for every place, k and multiplicity"),
+        (TOY_COUNTS, places_of([place(1, 4), place(2, 2)]), "households_low <= households of the place"),
         (TOY_COUNTS.with_columns(households_low=9), TOY_PLACES, "households_low <= households_high"),
-        (TOY_COUNTS.clear(), TOY_PLACES, "one row for every block, k and multiplicity"),
+        (TOY_COUNTS.clear(), TOY_PLACES, "one row for every place, k and multiplicity"),
         (TOY_COUNTS.with_columns(kinds=9), TOY_PLACES, "0 <= kinds <= claims"),
         (TOY_COUNTS.with_columns(claims=0, kinds=0), TOY_PLACES, "no claims, no households"),
         (TOY_COUNTS.with_columns(multiplicity=pl.lit("two")), TOY_PLACES, "unknown multiplicity 'two'"),
@@ -568,7 +580,7 @@ def test_claims_that_make_no_sense_are_refused() -> None:
         combinations(TOY_CLAIMS.with_columns(k=4), NAMES)
     with pytest.raises(InputError, match="not between 0 and 1"):
         baselines(TOY_CLAIMS.with_columns(p_tract=1.5))
-    with pytest.raises(InputError, match="none of the columns p_tract, p_state"):
+    with pytest.raises(InputError, match="no column of a prior"):
         baselines(TOY_CLAIMS.drop("p_tract", "p_state"))
     with pytest.raises(InputError, match="the claims have no column 'proof'"):
         undecided(TOY_CLAIMS.drop("proof"))

@@ -23,7 +23,10 @@ from glasshouse.assess.comparison import COST, MEASURES, RISK, front, summarised
 from glasshouse.assess.rates import wilson
 from glasshouse.commands.compare_plan import RECORDS, TABLES, Setting, known_plans, read_plan
 from glasshouse.errors import InputError
-from glasshouse.report.comparison import NAMES, RiskUtility
+from glasshouse.report.description import Curves, value_of
+from glasshouse.report.render import curves
+from glasshouse.report.sections.comparison import risk_utility
+from glasshouse.report.words import table
 from tests.running import Ended, good, started, tool
 
 DATA = ("measures.parquet", "summary.parquet", "front.parquet", "uses.parquet", "risk-utility.svg")
@@ -158,14 +161,17 @@ def test_one_name_for_two_protections_does_not_mix_their_measures() -> None:
 
 def test_the_chart_has_every_setting_the_baseline_and_hollow_points() -> None:
     found = points((0.5, 0.5), (0.9, 0.1), (0.9, 0.9))
-    spec = RiskUtility("T", found, "risk", "cost").spec()
-    texts = json.dumps(spec)
-    drawn = [layer for layer in spec["layer"] if layer["mark"]["type"] == "point"]
-    assert [row["setting"] for row in drawn[0]["data"]["values"]] == ["s0", "s1", "s2"]
+    (drawn,) = risk_utility("T", found, "block").pictures
+    assert isinstance(drawn, Curves) and [row[0] for row in drawn.table.rows] == ["s0", "s1", "s2"]
+    (spec,) = (curves.spec(drawn, drawn.table.rows, narrow=False),)
     line = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "line")
-    assert [row["setting"] for row in line["data"]["values"]] == ["s1", "s0"]
-    assert "guessing" in texts and '"field": "baseline"' in texts and "datum.dominated" in texts
-    assert set(NAMES) == {"", *RECORDS, *TABLES}  # every protection has a name
+    front_at = [value_of(row[2]) for row in (drawn.table.rows[1], drawn.table.rows[0])]
+    assert [point["x"] for point in line["data"]["values"]] == front_at  # from left to right
+    looks = {one.label: one.look for one in drawn.series if one.label}
+    assert looks["guessing from the same release"] == "tick" and looks["another is better in both"] == "ring"
+    beaten = [row[4] is not None for row in drawn.table.rows]
+    assert beaten == found["dominated"].to_list() and all(row[5] is not None for row in drawn.table.rows)
+    assert set(table("protections")) == {"none", *RECORDS, *TABLES}  # every protection has a name
 
 
 # Plans

@@ -38,8 +38,8 @@ from glasshouse.files.matrix import matrix_of, read_groups, read_matrix, record_
 from glasshouse.files.records import open_records
 from glasshouse.protection.relocation.front import Rules, Spread, capacities, front
 from glasshouse.protection.relocation.rules import Matrix, Relocation, expected
-from glasshouse.report.charts import write
-from glasshouse.report.frontier import (
+from glasshouse.report.description import Chart, Curves, value_of
+from glasshouse.report.sections.frontier import (
     baselines_picture,
     change_map,
     change_picture,
@@ -638,12 +638,15 @@ def test_every_picture_is_drawn(tmp_path: Path) -> None:
         "front-alone": (front_picture(fronts), ["whole fronts"]),
         "risk": (risk_picture(risks), ["VER, τ", "R, φ"]),
         "protection": (protection_picture(risks.filter(pl.col("data") == "VER")), ["weighted persons moved"]),
-        "map": (change_map(changes, joined, where, degrees=True), ["more people", "fewer people", "unchanged", "two"]),
+        "map": (
+            change_map(changes, joined, where, degrees=True),
+            ["at most 2)", "at most -2)", "unchanged", "two"],
+        ),
         "map-without-lines": (change_map(changes, joined[:0], where, degrees=False), ["one"]),
         "order": (change_picture(changes), ["expected change"]),
     }
     for name, (picture, words) in pictures.items():
-        write(picture, tmp_path / f"{name}.svg")
+        picture.save(tmp_path / f"{name}.svg")
         text = drawn(tmp_path / f"{name}.svg")
         assert not [word for word in words if word not in text], name
     assert text.index("more people") < text.index("fewer people")
@@ -653,8 +656,10 @@ def test_every_picture_is_drawn(tmp_path: Path) -> None:
 
 def test_lambdas_stand_in_order_and_many_places_are_thinned() -> None:
     fronts = pl.DataFrame({"risk": [10, 2], "P": [0.0, 1.0], "U": [1.0, 0.9]})
-    assert front_picture(fronts).data["lambda"].to_list() == ["λ = 2", "λ = 10"]
+    (curves,) = front_picture(fronts).pictures
+    assert isinstance(curves, Curves) and [row[0] for row in curves.table.rows] == ["λ = 2", "λ = 10"]
     many = pl.DataFrame({"change": np.linspace(-5, 5, 15_127)})
-    picture = change_picture(many)
-    assert picture.data.height <= 500 and "one in 31 of 15,127 places" in picture.title
-    assert picture.data["change"].is_sorted(descending=True)
+    (chart,) = change_picture(many).pictures
+    assert isinstance(chart, Chart) and "one in 31 of 15,127 places" in chart.title
+    changes = [next(value for value in map(value_of, row[1:]) if value is not None) for row in chart.table.rows]
+    assert len(changes) <= min(500, chart.most) and changes == sorted(changes, reverse=True)

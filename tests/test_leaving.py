@@ -61,7 +61,7 @@ class Study:
 
     def __init__(self, folder: Path, rates: Rates | None = None) -> None:
         truth, published = folder / "county" / "cef.parquet", folder / "county" / "hdf.parquet"
-        data = [attacked(str(folder / level)) for level in ("tract", "block")]
+        data = [attacked("", folder / level) for level in ("tract", "block")]
         lists = [(LIST, folder / "county" / f"{LIST}.parquet")]
         files = Files(load("sf1-person"), truth, published, data, lists, None)
         self.units = list(files.read(folder, lambda share: None, households=True))
@@ -71,8 +71,8 @@ class Study:
 
     def asked(self, unit: Together, number: int, group: str = "all") -> dict[str, dict[str, int]]:
         """What is said of one person of a unit, by teller."""
-        frames, _ = leave_out(self.job, Targets(unit, {group: np.array([number])}))
-        rows = frames["leaving"].iter_rows(named=True)
+        done = leave_out(self.job, Targets(unit, {group: np.array([number])}))
+        rows = done.frames["leaving"].iter_rows(named=True)
         return {row["data"]: row for row in rows if row["group"] == group}
 
 
@@ -150,8 +150,8 @@ def links_of_all(county: Path, tmp_path: Path) -> pl.DataFrame:
 
 def test_with_nobody_left_out_the_reconstruction_is_the_one_given(study: Study) -> None:
     for unit in study.units:
-        _, notes = leave_out(study.job, Targets(unit, {"all": np.array([0])}))
-        assert notes["counts"]["same rHDF_bt"] == notes["counts"]["same rHDF_b"] == 1
+        counts = leave_out(study.job, Targets(unit, {"all": np.array([0])})).counts
+        assert counts["same rHDF_bt"] == counts["same rHDF_b"] == 1
 
 
 def test_without_swapping_again_and_again_gives_the_world_as_it_is(county: Path, study: Study) -> None:
@@ -161,9 +161,9 @@ def test_without_swapping_again_and_again_gives_the_world_as_it_is(county: Path,
     assert world is not None
     for unit in again.units:
         truth = unit.frames["CEF"]
-        first = int(np.searchsorted(world.blocks, unit.code))
-        last = int(np.searchsorted(world.blocks, unit.code + "~"))
-        made = world.world(world.settled.unit_block, first, last)
+        first = int(np.searchsorted(world.places, unit.code))
+        last = int(np.searchsorted(world.places, unit.code + "~"))
+        made = world.world(world.settled.unit_place, first, last)
         attributes = [attribute.name for attribute in again.job.base.scenario.schema.attributes]
         codes = truth.sort("geoid", *attributes).select(attributes).to_numpy()
         assert (made.codes == codes).all()

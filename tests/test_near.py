@@ -20,8 +20,9 @@ from glasshouse.attack.published import Published, Unit
 from glasshouse.attack.reconstruct_noisy import POWER, come_near
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Counts
+from glasshouse.program.answers import Answers
 from glasshouse.program.integer import Limit, Outcome, Proof
-from glasshouse.program.ladder import Answers, Ladder
+from glasshouse.program.ladder import Ladder
 from glasshouse.program.nearest import Nearest, nearest
 from glasshouse.scenarios.load import Scenario, load
 from tests.running import Ended, good, tool

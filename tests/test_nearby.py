@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
 from glasshouse.protection.swap import by_tiers as nearby
-from glasshouse.protection.swap.by_rates import Flags, Floats, Ints, swap_key
 from glasshouse.protection.swap.by_tiers import (
     PICKING,
     RACING,
@@ -23,16 +22,17 @@ from glasshouse.protection.swap.by_tiers import (
     USES,
     WEIGHTS,
     Homes,
-    NearbySwap,
-    alike_in_tract,
+    SwappedNearby,
     along_codes,
+    composed_alike,
     draws_of,
-    swap_nearby,
+    swap_by_tiers,
     tiers,
 )
+from glasshouse.protection.swap.households import Flags, Floats, Ints, alike_key
 from glasshouse.protection.swap.quarters import redraw
 
-SIZES = swap_key(np.array([1, 2, 2, 3]), np.array([1, 1, 2, 2]))
+SIZES = alike_key(np.array([1, 2, 2, 3]), np.array([1, 1, 2, 2]))
 seeds = st.integers(0, 2**32)
 rates = st.sampled_from([0.0, 0.05, 0.3, 0.7, 1.0])
 
@@ -72,8 +72,8 @@ def by_looking_at_everyone(homes: Homes, where: Floats, rate: float, draws: Floa
     """The same swap in plain words: partners, and who asked for one."""
     partner, asked = np.full(len(homes), -1, np.int64), np.zeros(len(homes), np.bool_)
     time = -np.log1p(-draws[:, RACING]) / WEIGHTS[homes.tier]
-    for state in set(homes.state.tolist()):
-        everyone = [row for row in range(len(homes)) if homes.state[row] == state]
+    for state in set(homes.area.tolist()):
+        everyone = [row for row in range(len(homes)) if homes.area[row] == state]
         free = {row for row in everyone if not homes.fixed[row]}
         left = int(rate * len(everyone) / 2 + 0.5)
         for row in sorted(free, key=lambda row: (time[row], row)):
@@ -85,7 +85,7 @@ def by_looking_at_everyone(homes: Homes, where: Floats, rate: float, draws: Floa
             others = [
                 (*_apart(where, homes, row, other), draws[other, STANDING], other)
                 for other in free
-                if homes.key[other] == homes.key[row] and homes.block[other] != homes.block[row]
+                if homes.key[other] == homes.key[row] and homes.place[other] != homes.place[row]
             ]
             if others:
                 candidates = [other for *_, other in sorted(others)[:nearest]]
@@ -97,8 +97,8 @@ def by_looking_at_everyone(homes: Homes, where: Floats, rate: float, draws: Floa
 
 
 def _apart(where: Floats, homes: Homes, row: int, other: int) -> tuple[float, int]:
-    x, y = where[homes.block[row]] - where[homes.block[other]]
-    return float(x * x + y * y), int(homes.block[other])
+    x, y = where[homes.place[row]] - where[homes.place[other]]
+    return float(x * x + y * y), int(homes.place[other])
 
 
 @settings(max_examples=150)
@@ -109,7 +109,7 @@ def test_it_is_the_swap_in_plain_words(
     """Also when few blocks are listed beforehand, and the others searched."""
     homes, where, draws = case
     with mock.patch.object(nearby, "LISTED", listed):
-        found = swap_nearby(homes, where, rate, draws, nearest)
+        found = swap_by_tiers(homes, where, rate, draws, nearest)
     partner, asked = by_looking_at_everyone(homes, where, rate, draws, nearest)
     assert found.partner.tolist() == partner.tolist()
     assert found.chosen.tolist() == asked.tolist()
@@ -121,26 +121,26 @@ def test_it_is_the_swap_in_plain_words(
 def test_what_holds_of_every_swap(case: tuple[Homes, Floats, Floats], rate: float) -> None:
     """Convention 28: counts of every block stay, who is fixed stays, nobody leaves the state."""
     homes, where, draws = case
-    found = swap_nearby(homes, where, rate, draws)
+    found = swap_by_tiers(homes, where, rate, draws)
     moved = np.flatnonzero(found.partner >= 0)
     other = found.partner[moved]
     assert (found.partner[other] == moved).all()  # an involution
-    assert (found.block[moved] == homes.block[other]).all() and (found.block[moved] != homes.block[moved]).all()
-    assert (homes.key[moved] == homes.key[other]).all() and (homes.state[moved] == homes.state[other]).all()
+    assert (found.place[moved] == homes.place[other]).all() and (found.place[moved] != homes.place[moved]).all()
+    assert (homes.key[moved] == homes.key[other]).all() and (homes.area[moved] == homes.area[other]).all()
     assert not homes.fixed[moved].any()
     before, after = (
-        Counter(zip(block.tolist(), homes.key.tolist(), strict=True)) for block in (homes.block, found.block)
+        Counter(zip(block.tolist(), homes.key.tolist(), strict=True)) for block in (homes.place, found.place)
     )
     assert before == after
     stay = found.partner < 0
-    assert (found.block[stay] == homes.block[stay]).all() and (found.distance[stay] == 0).all()
-    assert found.distance[moved] == pytest.approx(np.hypot(*(where[homes.block[moved]] - where[homes.block[other]]).T))
-    for state in np.unique(homes.state):
-        here = homes.state == state
+    assert (found.place[stay] == homes.place[stay]).all() and (found.distance[stay] == 0).all()
+    assert found.distance[moved] == pytest.approx(np.hypot(*(where[homes.place[moved]] - where[homes.place[other]]).T))
+    for state in np.unique(homes.area):
+        here = homes.area == state
         assert (found.partner[here] >= 0).sum() <= rate * here.sum() + 1
     if rate == 0:
         assert found.moved == 0 and not found.chosen.any()
-    assert (found.block[other] == homes.block[moved]).all()  # the same exchange again undoes it
+    assert (found.place[other] == homes.place[moved]).all()  # the same exchange again undoes it
 
 
 @settings(max_examples=60)
@@ -148,9 +148,11 @@ def test_what_holds_of_every_swap(case: tuple[Homes, Floats, Floats], rate: floa
 def test_the_order_of_rows_does_not_matter(case: tuple[Homes, Floats, Floats], rate: float, seed: int) -> None:
     homes, where, draws = case
     mixed = np.random.default_rng(seed).permutation(len(homes))
-    one = swap_nearby(homes, where, rate, draws)
-    two = swap_nearby(Homes(*(getattr(homes, field.name)[mixed] for field in fields(homes))), where, rate, draws[mixed])
-    assert (two.block == one.block[mixed]).all() and (two.chosen == one.chosen[mixed]).all()
+    one = swap_by_tiers(homes, where, rate, draws)
+    two = swap_by_tiers(
+        Homes(*(getattr(homes, field.name)[mixed] for field in fields(homes))), where, rate, draws[mixed]
+    )
+    assert (two.place == one.place[mixed]).all() and (two.chosen == one.chosen[mixed]).all()
     same = one.partner[mixed]
     assert (np.where(two.partner >= 0, np.append(mixed, -1)[two.partner], -1) == same).all()
 
@@ -158,34 +160,34 @@ def test_the_order_of_rows_does_not_matter(case: tuple[Homes, Floats, Floats], r
 @pytest.mark.parametrize("rate", [0, 0.02, 0.1, 0.26, 0.5, 0.9])
 def test_the_rate_is_reached_within_a_pair(rate: float) -> None:
     homes = random_homes(3, 5001, 200, kinds=4)
-    found = swap_nearby(homes, on_a_grid(3, 200, 100), rate, draws_for(5001))
+    found = swap_by_tiers(homes, on_a_grid(3, 200, 100), rate, draws_for(5001))
     assert abs(found.moved - rate * 5001) <= 1 and found.share == found.moved / 5001
     # in every state apart: one does not know of the other
     two = random_homes(4, 5000, 200, states=2, kinds=4)
     where, draws = on_a_grid(3, 200, 100), draws_for(5000)
-    both = swap_nearby(two, where, rate, draws)
+    both = swap_by_tiers(two, where, rate, draws)
     for state in (0, 1):
-        here = np.flatnonzero(two.state == state)
+        here = np.flatnonzero(two.area == state)
         assert abs(int((both.partner[here] >= 0).sum()) - rate * len(here)) <= 1
         alone = Homes(*(getattr(two, field.name)[here] for field in fields(two)))
-        assert (swap_nearby(alone, where, rate, draws[here]).block == both.block[here]).all()
+        assert (swap_by_tiers(alone, where, rate, draws[here]).place == both.place[here]).all()
 
 
 def test_at_rate_one_only_those_stay_who_have_nobody() -> None:
     homes = random_homes(5, 2001, 50, kinds=4, fixed=0.1)
-    found = swap_nearby(homes, on_a_grid(5, 50, 20), 1, draws_for(2001))
+    found = swap_by_tiers(homes, on_a_grid(5, 50, 20), 1, draws_for(2001))
     left = np.flatnonzero((found.partner < 0) & ~homes.fixed)
     for key in np.unique(homes.key):  # whoever is left of a kind is in one block
-        assert len(set(homes.block[left[homes.key[left] == key]])) <= 1
+        assert len(set(homes.place[left[homes.key[left] == key]])) <= 1
     assert found.unmatched == len(left) < 10
     assert (found.partner[homes.fixed] < 0).all()
 
 
 def test_one_block_and_nobody() -> None:
-    alone = replace(random_homes(1, 10, 1), block=np.zeros(10, np.int64))
-    found = swap_nearby(alone, np.zeros((1, 2)), 1, draws_for(10))
+    alone = replace(random_homes(1, 10, 1), place=np.zeros(10, np.int64))
+    found = swap_by_tiers(alone, np.zeros((1, 2)), 1, draws_for(10))
     assert found.moved == 0 and found.unmatched == 10
-    nobody = swap_nearby(random_homes(1, 0, 1), np.zeros((0, 2)), 1, draws_for(0))
+    nobody = swap_by_tiers(random_homes(1, 0, 1), np.zeros((0, 2)), 1, draws_for(0))
     assert nobody.moved == 0 and nobody.share == 0
 
 
@@ -195,7 +197,7 @@ def test_the_more_exposed_move_more_often() -> None:
     homes = replace(random_homes(7, count, 400, kinds=1), tier=np.arange(count) % 4)
     where, chosen, moved = on_a_grid(7, 400, 1000), np.zeros(4), np.zeros(4)
     for seed in range(5):
-        found = swap_nearby(homes, where, 0.02, draws_for(count, seed))
+        found = swap_by_tiers(homes, where, 0.02, draws_for(count, seed))
         chosen += np.bincount(homes.tier[found.chosen], minlength=4)
         moved += np.bincount(homes.tier[found.partner >= 0], minlength=4)
     assert chosen.sum() == 5 * 400
@@ -216,7 +218,7 @@ def test_partners_are_near() -> None:
     for seed in range(600):
         draws = draws_for(blocks, seed)
         draws[50, RACING] = 0  # first to the line
-        found = swap_nearby(homes, where, 2 / blocks, draws)
+        found = swap_by_tiers(homes, where, 2 / blocks, draws)
         partners[int(found.partner[50])] += 1
     assert set(partners) == {47, 48, 49, 51, 52}  # 47 and 53 are as far: the lower code comes first
     assert max(partners.values()) < 160 and min(partners.values()) > 80
@@ -246,15 +248,15 @@ def test_alike_is_size_adults_and_the_set_of_cells_in_the_tract() -> None:
     members: Any = [[1, 1], [1, 1], [1, 2], [2, 1], [1, 1], [1, 1]]
     tract, adults = np.array([0, 0, 0, 0, 1, 0]), np.array([2, 2, 2, 2, 2, 1])
     household = np.repeat(np.arange(6), 2)
-    found = alike_in_tract(tract, np.full(6, 2), adults, household, np.array(members).ravel())
+    found = composed_alike(tract, np.full(6, 2), adults, household, np.array(members).ravel())
     assert found.tolist() == [2, 2, 2, 2, 1, 1]
     # three persons: the set counts, not how many have each; and many different cells are told apart
     cell = np.array([5, 5, 6, 5, 6, 6, *range(126), *range(1, 127)])
     household = np.repeat(np.arange(4), [3, 3, 126, 126])
     size = np.bincount(household)
-    assert alike_in_tract(np.zeros(4, np.int64), size, size, household, cell).tolist() == [2, 2, 1, 1]
+    assert composed_alike(np.zeros(4, np.int64), size, size, household, cell).tolist() == [2, 2, 1, 1]
     nothing = np.empty(0, np.int64)
-    assert alike_in_tract(nothing, nothing, nothing, nothing, nothing).tolist() == []
+    assert composed_alike(nothing, nothing, nothing, nothing, nothing).tolist() == []
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=8))
@@ -293,22 +295,22 @@ def test_draws_belong_to_names() -> None:
 def test_what_is_refused(change: dict[str, Any], pattern: str) -> None:
     asked: dict[str, Any] = {"where": np.zeros((4, 2)), "rate": 0.5, "draws": draws_for(30)} | change
     with pytest.raises(InputError, match=pattern):
-        swap_nearby(random_homes(1, 30, 4), **asked)
+        swap_by_tiers(random_homes(1, 30, 4), **asked)
 
 
 def test_households_are_checked() -> None:
     homes = random_homes(1, 5, 2)
-    for change in ({"tier": np.full(5, 4)}, {"block": np.full(5, -1)}, {"key": np.zeros(4, np.int64)}):
+    for change in ({"tier": np.full(5, 4)}, {"place": np.full(5, -1)}, {"key": np.zeros(4, np.int64)}):
         with pytest.raises(InputError, match="households"):
             replace(homes, **change)
     with pytest.raises(InputError, match="order of their codes"):
         along_codes(np.array([1, 0]))
     with pytest.raises(InputError, match="every person"):
-        alike_in_tract(*[np.zeros(1, np.int64)] * 4, np.zeros(2, np.int64))
+        composed_alike(*[np.zeros(1, np.int64)] * 4, np.zeros(2, np.int64))
 
 
 def test_nobody_is_moved_says_so() -> None:
-    still = NearbySwap(np.full(2, -1), np.zeros(2, np.int64), np.zeros(2), np.ones(2, np.bool_), 2)
+    still = SwappedNearby(np.full(2, -1), np.zeros(2, np.int64), np.zeros(2), np.ones(2, np.bool_), 2)
     assert (still.moved, still.share) == (0, 0)
 
 
@@ -321,7 +323,7 @@ def test_residents_get_cells_of_their_county_and_age() -> None:
     cell = np.where(adult, 10, 20) + county  # tells where a donor was
     found = redraw(county, state, adult, cell, rng.random(706))
     assert (found.cell[:-6] == cell[:-6]).all()
-    assert found.from_state == 6 and set(found.cell[-6:]) <= {10, 11, 12}
+    assert found.from_wide == 6 and set(found.cell[-6:]) <= {10, 11, 12}
     # shares stay about as they were; the order of rows does not matter
     cell, draw = rng.integers(0, 4, 706), rng.random(706)
     drawn = redraw(county, state, adult, cell, draw)

@@ -29,8 +29,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal, assert_frame_not_equal
 
-from glasshouse.assess import likeness
 from glasshouse.errors import InputError
+from glasshouse.population import likeness
 from glasshouse.population.attackers import qualities
 from glasshouse.population.county import County, Tract
 from glasshouse.population.identity import spelled

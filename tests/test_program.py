@@ -12,12 +12,13 @@ from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Counts, build_table
 from glasshouse.model.schema import EVERYONE, Group, Impossible, Predicate, Recode, Schema
+from glasshouse.program.answers import Answers
 from glasshouse.program.conflict import conflict
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
 from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Limit, Outcome, Proof, Unbounded
-from glasshouse.program.ladder import Answers, Ladder
+from glasshouse.program.ladder import Ladder
 from glasshouse.program.listing import every, top
 from glasshouse.program.nearest import nearest
 from glasshouse.program.questions import Start, best, farthest, one, start_of

@@ -10,11 +10,12 @@ from benchmarks import blocks
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Counts
 from glasshouse.model.tabulate import tabulate
+from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import Cost, linear
 from glasshouse.program.conflict import conflict
 from glasshouse.program.histogram import compile_tables
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
-from glasshouse.program.ladder import Ladder, minimum
+from glasshouse.program.ladder import Ladder
 from glasshouse.program.listing import _combined
 from glasshouse.program.reduce import Programs, split
 from glasshouse.program.search import minimise_guided

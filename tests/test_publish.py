@@ -37,7 +37,8 @@ from glasshouse.report.description import (
     text,
     words,
 )
-from glasshouse.report.publish import COARSE, TOO_FEW, public_cell, publish, rounded, without_folders
+from glasshouse.report.publish import COARSE, public_cell, publish, rounded, without_folders
+from glasshouse.report.words import phrase
 
 thresholds = st.sampled_from([3, 4, 5, 7, 10, 20, 70, 100])
 sizes = st.one_of(st.integers(0, 300), st.integers(0, 10**6), st.integers(0, 10**9))
@@ -49,7 +50,7 @@ def table(rows: list[list[Cell]], keys: int = 1, name: str = "numbers", records:
 
 
 def report(*sections: Section, verdicts: tuple[Verdict, ...] = ()) -> Report:
-    meaning = Definition("share", "Share", "A part of a whole.", "higher is worse")
+    meaning = Definition("share", "Share", "A part of a whole.", "higher")
     return Report("A report", "About.", "internal", verdicts, (), sections, (meaning,), (("seed", "1"),))
 
 
@@ -341,7 +342,7 @@ def test_sentences_have_public_numbers() -> None:
     assert isinstance(said, Words)
     assert [text(one) for one in said.paragraphs] == ["(hidden) persons, 50.0%.", "Plain."]
     assert [text(one) for one in (*said.points, *public.findings)] == ["100", "(hidden) found", "Plain."]
-    assert (text(verdict.beside), text(public.sections[0].lead)) == ("(hidden) of 100", TOO_FEW)
+    assert (text(verdict.beside), text(public.sections[0].lead)) == ("(hidden) of 100", phrase("page.too_few_here"))
     assert verdict.number is HIDDEN and public.verdicts[1].number == Share(300, 900, 0.2, 0.4)
     notes = next(one for one in public.tables() if one.name == "noted").notes
     assert [text(note) for note in notes] == ["(hidden) are few."]

@@ -415,7 +415,7 @@ def test_claims_are_not_said_to_be_lost_or_gained_when_little_may_be_done(
     rung: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are not decided are counted apart: they may be lost or not, gained or not."""
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", 1)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 1)
     open_ = 0
     for seed in range(10):
         toy, wording, _ = small(seed, intervals=seed % 3 == 0)
@@ -713,8 +713,7 @@ def test_what_is_not_known_to_be_empty_is_not_called_absent(rung: str) -> None:
 
 @pytest.mark.parametrize("rung", LITTLE)
 def test_no_count_is_ruled_out_wrongly_however_little_may_be_done(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", 1)
-    monkeypatch.setattr("glasshouse.program.ranges.LISTED", 1)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 1)
     seen = Counter[str]()
     for seed in range(15):
         toy, wording, _ = small(seed, intervals=seed % 3 == 0)

@@ -33,7 +33,7 @@ from glasshouse.assess.reidentification import (
     COUNTS,
     GROUPS,
     Answer,
-    Blocks,
+    Places,
     Standing,
     added,
     agreement_rates,
@@ -41,7 +41,6 @@ from glasshouse.assess.reidentification import (
     count_agreement,
     rates,
 )
-from glasshouse.assess.variability import ALL, BANDS
 from glasshouse.attack.people.reidentify import (
     EXACTLY,
     IN_BINS,
@@ -58,6 +57,7 @@ from glasshouse.attack.people.reidentify import (
 )
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.units import by_unit, side_by_side
+from glasshouse.model.bands import ALL, BANDS
 from glasshouse.model.geography import Geography
 from glasshouse.scenarios.load import Scenario
 
@@ -205,12 +205,14 @@ def test_large_keys_of_many_cells_are_numbered() -> None:
     assert agreement(file, file, 126).exact == 2
 
 
-def test_keys_that_differ_above_32_bits_are_not_the_same() -> None:
-    try:
-        left, right = (people([(0, (key, number, 0))]) for number, key in enumerate((5, 2**32 + 5)))
-    except InputError:
-        return  # refusing them is as good
-    assert len(putative(left, right)) == 0
+def test_keys_that_do_not_fit_into_32_bits_are_refused() -> None:
+    """Cut to 32 bits, 2^32 + 5 would be linked to 5."""
+    most = 2**31 - 1
+    left, right = (people([(0, (key, number, 0))]) for number, key in enumerate((most, most - 1)))
+    assert len(putative(left, right)) == 0 and len(putative(left, left)) == 1
+    for key in (2**31, 2**32 + 5):
+        with pytest.raises(InputError, match="too many combinations"):
+            people([(0, (key, 0, 0))])
 
 
 def test_records_must_lie_place_by_place() -> None:
@@ -703,7 +705,7 @@ def test_in_clusters_of_one_it_is_the_paired_difference(first: int, second: int,
 
 
 def test_a_clustered_difference_holds_the_truth_about_95_times_in_100() -> None:
-    """Blocks with a rate of their own, which both answers share in part; the second is a chance, not a count."""
+    """Places with a rate of their own, which both answers share in part; the second is a chance, not a count."""
     rng = np.random.default_rng(4)
     runs, number = 1500, 120
     covered, alone = 0, 0
@@ -726,8 +728,8 @@ def test_a_clustered_difference_holds_the_truth_about_95_times_in_100() -> None:
 # Counts become rates
 
 
-def blocks_of(sizes: Sequence[int], zero: Sequence[bool] | None = None) -> Blocks:
-    return Blocks.of(ints(sizes), None if zero is None else np.array(zero, np.bool_))
+def blocks_of(sizes: Sequence[int], zero: Sequence[bool] | None = None) -> Places:
+    return Places.of(ints(sizes), None if zero is None else np.array(zero, np.bool_))
 
 
 YES = st.booleans()

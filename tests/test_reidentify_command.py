@@ -29,7 +29,6 @@ import polars as pl
 import pytest
 
 from glasshouse.assess.rates import clustered, difference
-from glasshouse.commands.words import reidentify as reidentify_words
 from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.manifest import code_hash
 from glasshouse.model.chance import chance
@@ -67,7 +66,7 @@ def _quick() -> Iterator[None]:
 def quickly(*command: object) -> Ended:
     """The command without the workbooks and pages of the paper's tables, which take longer than all the rest."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reidentify_words, "write_tables", lambda *_, **__: [])
+        patch.setattr("glasshouse.report.beside.write_tables", lambda *_, **__: [])
         return tool(*command)
 
 

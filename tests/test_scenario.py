@@ -68,7 +68,9 @@ def test_the_scenario_is_a_file_a_person_can_read() -> None:
     import glasshouse
 
     for name in known_scenarios():
-        text = (Path(glasshouse.__file__).parent / "scenarios" / name / "scenario.toml").read_text(encoding="utf-8")
+        text = (Path(glasshouse.__file__).parent / "scenarios" / "data" / name / "scenario.toml").read_text(
+            encoding="utf-8"
+        )
         assert len(text.splitlines()) < 170
 
 

@@ -26,10 +26,11 @@ from glasshouse.report.description import (
     Share,
     Table,
     Verdict,
-    numbered,
 )
+from glasshouse.report.numbering import numbered
 from glasshouse.report.publish import publish
-from glasshouse.report.sheets import HEAD, numbers, sheet_names, sheets
+from glasshouse.report.render.numbers import HEAD, numbers
+from glasshouse.report.render.sheets import sheet_names, sheets
 
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
@@ -58,8 +59,8 @@ COST = Table(
     "tradeoff.parquet",
 )
 MEANINGS = (
-    Definition("precision", "Precision", "Confirmed of putative.", "higher is worse", "reidentify.md"),
-    Definition("solvar", "Solvar", "How much data sets differ.", "lower is worse"),
+    Definition("precision", "Precision", "Confirmed of putative.", "higher", "reidentify.md"),
+    Definition("solvar", "Solvar", "How much data sets differ.", "lower"),
 )
 
 

@@ -13,18 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
-from glasshouse.protection.swap.by_rates import (
-    SHUFFLES,
-    Draws,
-    Flags,
-    Households,
-    Ints,
-    Rates,
-    Swap,
-    at_risk,
-    swap,
-    swap_key,
-)
+from glasshouse.protection.swap.by_rates import SHUFFLES, Draws, Households, Rates, swap_by_rates
+from glasshouse.protection.swap.households import Flags, Ints, Swapped, alike_key, at_risk
 
 SIZES = [(1, 1), (2, 1), (2, 2), (3, 2)]  # persons and adults
 ALL = Rates(1, 1)
@@ -37,8 +27,8 @@ def generator(seed: int = 1) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def swapped(homes: Households, rates: Rates, seed: int = 1, shuffles: int = SHUFFLES) -> Swap:
-    return swap(homes, rates, Draws.of(len(homes), generator(seed), shuffles))
+def swapped(homes: Households, rates: Rates, seed: int = 1, shuffles: int = SHUFFLES) -> Swapped:
+    return swap_by_rates(homes, rates, Draws.of(len(homes), generator(seed), shuffles))
 
 
 @st.composite
@@ -58,7 +48,7 @@ def households(
 ) -> Households:  # fmt: skip
     """Households of SIZES in numbered blocks; tracts are runs of blocks, areas runs of tracts."""
     where = np.array(block, np.int64)
-    keys = swap_key(*np.array(SIZES).T)
+    keys = alike_key(*np.array(SIZES).T)
     near = where // blocks_in_tract
     flags = (np.broadcast_to(np.array(some, np.bool_), where.shape) for some in (risk, fixed))
     key = np.broadcast_to(keys[np.array(size, np.int64)], where.shape)
@@ -89,7 +79,7 @@ def test_pairs_agree_and_move(homes: Households, rates: Rates, seed: int) -> Non
     check(homes, swapped(homes, rates, seed))
 
 
-def check(homes: Households, done: Swap) -> None:
+def check(homes: Households, done: Swapped) -> None:
     rows = np.flatnonzero(done.partner >= 0)
     other = done.partner[rows]
     assert np.array_equal(done.partner[other], rows) and not np.any(other == rows)
@@ -98,11 +88,11 @@ def check(homes: Households, done: Swap) -> None:
     assert np.all(homes.near[rows] != homes.near[other])
     assert not np.any(homes.fixed[rows]) and not np.any(homes.fixed & done.chosen)
     assert np.all(done.chosen[rows] | done.chosen[other])  # nobody moves for nothing
-    assert np.array_equal(done.block[rows], homes.block[other])
+    assert np.array_equal(done.place[rows], homes.place[other])
     stays = done.partner < 0
-    assert np.array_equal(done.block[stays], homes.block[stays])
+    assert np.array_equal(done.place[stays], homes.place[stays])
     assert done.unmatched == np.count_nonzero(done.chosen & stays)
-    assert done.moved == np.count_nonzero(done.block != homes.block) and done.share == done.moved / max(len(homes), 1)
+    assert done.moved == np.count_nonzero(done.place != homes.place) and done.share == done.moved / max(len(homes), 1)
     assert done.chosen.sum() - done.unmatched <= done.moved <= 2 * done.chosen.sum()
 
 
@@ -110,11 +100,11 @@ def check(homes: Households, done: Swap) -> None:
 def test_blocks_keep_their_persons_adults_and_sizes(homes: Households, rates: Rates, seed: int) -> None:
     """As published in 2010: block populations and voting age as enumerated (paper 000)."""
     done = swapped(homes, rates, seed)
-    size = np.searchsorted(swap_key(*np.array(SIZES).T), homes.key)
+    size = np.searchsorted(alike_key(*np.array(SIZES).T), homes.key)
     for what in np.array(SIZES).T:
-        before, after = (np.bincount(block, what[size], 30) for block in (homes.block, done.block))
+        before, after = (np.bincount(block, what[size], 30) for block in (homes.place, done.place))
         assert np.array_equal(before, after)
-    kinds = [sorted(zip(block, homes.key, strict=True)) for block in (homes.block, done.block)]
+    kinds = [sorted(zip(block, homes.key, strict=True)) for block in (homes.place, done.place)]
     assert kinds[0] == kinds[1]
 
 
@@ -128,7 +118,7 @@ def test_the_same_draws_give_the_same_swap(homes: Households, rates: Rates, seed
 def test_no_rate_no_swap(homes: Households, seed: int) -> None:
     done = swapped(homes, Rates(0, 0), seed)
     assert (done.moved, done.unmatched, done.share) == (0, 0, 0)
-    assert np.array_equal(done.block, homes.block)
+    assert np.array_equal(done.place, homes.place)
 
 
 @given(some_households(), some_rates, seeds)
@@ -139,46 +129,46 @@ def test_a_higher_rate_chooses_more(homes: Households, rates: Rates, seed: int) 
 
 @given(some_households(), some_rates, seeds)
 def test_names_of_places_make_no_difference(homes: Households, rates: Rates, seed: int) -> None:
-    other = replace(homes, block=7 * homes.block - 50, near=3 * homes.near - 9, area=homes.area - 2**60)
+    other = replace(homes, place=7 * homes.place - 50, near=3 * homes.near - 9, area=homes.area - 2**60)
     one, two = (swapped(some, rates, seed) for some in (homes, other))
     assert np.array_equal(one.partner, two.partner)
-    assert np.array_equal(7 * one.block - 50, two.block)
+    assert np.array_equal(7 * one.place - 50, two.place)
 
 
 @given(some_households(), some_rates, st.data())
 def test_each_group_swaps_for_itself(homes: Households, rates: Rates, data: st.DataObject) -> None:
     """Households of one area and key alone, with their draws, make the pairs that they make among all others."""
     draws = data.draw(draws_for(len(homes)))
-    done = swap(homes, rates, draws)
+    done = swap_by_rates(homes, rates, draws)
     for area, key in set(zip(homes.area, homes.key, strict=True)):
         same_as(done, homes, rates, draws, np.flatnonzero((homes.area == area) & (homes.key == key)))
 
 
-def same_as(done: Swap, homes: Households, rates: Rates, draws: Draws, rows: Ints) -> None:
+def same_as(done: Swapped, homes: Households, rates: Rates, draws: Draws, rows: Ints) -> None:
     """Does a swap of these rows alone, in this order, make the pairs that they make in the swap of all?"""
-    alone = swap(rows_of(homes, rows), rates, draws.some(rows))
+    alone = swap_by_rates(rows_of(homes, rows), rates, draws.some(rows))
     pairs = rows[alone.partner] if len(rows) else rows
     assert np.array_equal(np.where(alone.partner >= 0, pairs, -1), done.partner[rows])
-    assert np.array_equal(alone.block, done.block[rows]) and np.array_equal(alone.chosen, done.chosen[rows])
+    assert np.array_equal(alone.place, done.place[rows]) and np.array_equal(alone.chosen, done.chosen[rows])
 
 
 @given(some_households(), some_rates, st.data())
 def test_the_order_of_rows_makes_no_difference(homes: Households, rates: Rates, data: st.DataObject) -> None:
     draws = data.draw(draws_for(len(homes)))
     mixed = np.array(data.draw(st.permutations(range(len(homes)))), np.int64)
-    same_as(swap(homes, rates, draws), homes, rates, draws, mixed)
+    same_as(swap_by_rates(homes, rates, draws), homes, rates, draws, mixed)
 
 
 @given(some_households(), some_rates, st.data())
 def test_who_may_not_be_swapped_might_as_well_be_absent(homes: Households, rates: Rates, data: st.DataObject) -> None:
     draws = data.draw(draws_for(len(homes)))
-    same_as(swap(homes, rates, draws), homes, rates, draws, np.flatnonzero(~homes.fixed))
+    same_as(swap_by_rates(homes, rates, draws), homes, rates, draws, np.flatnonzero(~homes.fixed))
 
 
 @given(some_households(), some_rates, st.data())
 def test_who_is_neither_chosen_nor_moved_leaves_no_trace(homes: Households, rates: Rates, data: st.DataObject) -> None:
     draws = data.draw(draws_for(len(homes)))
-    done = swap(homes, rates, draws)
+    done = swap_by_rates(homes, rates, draws)
     same_as(done, homes, rates, draws, np.flatnonzero((done.partner >= 0) | done.chosen))
 
 
@@ -259,8 +249,8 @@ def test_a_block_of_ten_is_not_small() -> None:
 
 def test_a_key_for_every_kind_of_household() -> None:
     kinds = np.array([(persons, adults) for persons in range(1, 200) for adults in range(persons + 1)])
-    assert len(np.unique(swap_key(*kinds.T))) == len(kinds)
-    assert np.array_equal(swap_key(*kinds.T.astype(np.uint8)), swap_key(*kinds.T))
+    assert len(np.unique(alike_key(*kinds.T))) == len(kinds)
+    assert np.array_equal(alike_key(*kinds.T.astype(np.uint8)), alike_key(*kinds.T))
 
 
 # Edges
@@ -293,7 +283,7 @@ def test_a_partner_need_not_be_chosen(seed: int) -> None:
     homes = households([0] * 10 + [1] * 10, risk=[True] + [False] * 19)
     done = swapped(homes, Rates(0, 1), seed)
     assert (done.moved, done.unmatched, done.chosen.sum()) == (2, 0, 1)
-    assert homes.block[done.partner[0]] == 1
+    assert homes.place[done.partner[0]] == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -322,7 +312,7 @@ def county(count: int, seed: int) -> Households:
     rng = generator(seed)
     block = rng.integers(0, max(count // 40, 1), count)
     persons = rng.choice(8, count, p=[0.27, 0.33, 0.16, 0.13, 0.06, 0.03, 0.01, 0.01]) + 1
-    key = swap_key(persons, np.minimum(persons, rng.integers(1, 4, count)))
+    key = alike_key(persons, np.minimum(persons, rng.integers(1, 4, count)))
     return Households(block, block // 4000, block // 40, key, rng.random(count) < 0.1, rng.random(count) < 0.02)
 
 
@@ -356,12 +346,12 @@ def test_one_household_less_changes_little() -> None:
     """Of some 9,000 that trade places, all alike; counted off in order, half of them would go elsewhere."""
     homes = households(np.arange(90_000) // 450)
     draws = Draws.of(len(homes), generator(8))
-    done = swap(homes, Rates(0.1, 0.1), draws)
+    done = swap_by_rates(homes, Rates(0.1, 0.1), draws)
     changes = []
     for row in np.flatnonzero(done.chosen)[:500:10]:
         rows = np.delete(np.arange(len(homes)), row)
-        less = swap(rows_of(homes, rows), Rates(0.1, 0.1), draws.some(rows))
-        changes.append(np.count_nonzero(less.block != done.block[rows]))
+        less = swap_by_rates(rows_of(homes, rows), Rates(0.1, 0.1), draws.some(rows))
+        changes.append(np.count_nonzero(less.place != done.place[rows]))
     assert np.mean(changes) < 20
 
 
@@ -370,7 +360,7 @@ def test_a_million_households(rates: Rates) -> None:
     homes = county(1_000_000, 6)
     done = swapped(homes, rates, 7)
     check(homes, done)
-    before, after = (np.sort(block * 100 + homes.key) for block in (homes.block, done.block))
+    before, after = (np.sort(block * 100 + homes.key) for block in (homes.place, done.place))
     assert np.array_equal(before, after)
     assert done.share == pytest.approx(done.chosen.mean(), rel=0.01)
 
@@ -407,13 +397,13 @@ def test_draws_that_make_no_sense(table: Any) -> None:
 
 def test_every_household_needs_its_draws() -> None:
     with pytest.raises(InputError, match="2 households, 3 of draws"):
-        swap(households([0, 1]), ALL, Draws.of(3, generator()))
+        swap_by_rates(households([0, 1]), ALL, Draws.of(3, generator()))
 
 
 @pytest.mark.parametrize(("persons", "adults"), [(0, 0), (1, 2), (2, -1)])
 def test_vacant_units_and_too_many_adults_have_no_key(persons: int, adults: int) -> None:
     with pytest.raises(InputError, match="at least one person"):
-        swap_key(np.array([1, persons]), np.array([1, adults]))
+        alike_key(np.array([1, persons]), np.array([1, adults]))
 
 
 def test_risk_needs_a_place_for_everybody() -> None:

@@ -256,6 +256,89 @@ def test_bad_coordinates(tmp_path: Path, people: Path) -> None:
     refused(tool(*words), "line 2: x, y: expected a number", out)
 
 
+ELSEWHERE = """
+title = "Persons of another country"
+[geography]
+place = "cell"
+unit = "parish"
+levels = { region = 1, parish = 3, cell = 5 }
+[attribute]
+years = { levels = ["child", "grown", "old"], column = "altersgruppe", codes = ["K", "E", "A"] }
+tongue = { levels = ["this", "that"], column = "sprache" }
+[table]
+T1 = { title = "All", level = "cell", by = [] }
+[household]
+column = "haushalt"
+adult = { years = ["grown", "old"] }
+stand_out = ["tongue"]
+quarters = { column = "heim", highest = 1 }
+defined = "echt"
+tell_apart = ["altersgruppe"]
+near = "parish"
+donors = "parish"
+within = "region"
+"""
+
+
+def test_another_country_says_itself_what_a_household_is(tmp_path: Path) -> None:
+    """Its own levels, columns and codes: nothing built in is needed, and its words are in the files."""
+    (tmp_path / "land").mkdir()
+    (tmp_path / "land" / "scenario.toml").write_text(ELSEWHERE)
+    header = "cell,altersgruppe,sprache,haushalt,heim"
+    homes = ["A0101,E,this,1,0", "A0101,K,this,1,0", "A0101,A,that,4,0", "A0202,A,that,2,0", "A0202,K,this,2,0"]
+    lines = [*homes, "B0101,E,this,3,0", *(f"A0101,E,{tongue},,1" for tongue in ("this", "that") * 10)]
+    records = written(tmp_path / "people.csv", *lines, header=header)
+    out, log = tmp_path / "out.csv", tmp_path / "log.csv"
+    words = ["protect", "swap", records, "--rate", 1, "--out", out, "--log", log, "--group-quarters", "synthesize"]
+    said = good(tool(*words, "--scenario", tmp_path / "land", "--json")).json
+    # 1 and 2 have an adult and a child each; nobody is like 4 in another cell, nor like 3 in its region
+    assert (said["moved"], said["unmatched"], said["redrawn"], said["redrawn_from_region"]) == (2, 2, 20, 0)
+    after = out.read_text().splitlines()[1:]
+    assert after[:6] == [
+        "A0202,E,this,1,0",
+        "A0202,K,this,1,0",
+        lines[2],
+        "A0101,A,that,2,0",
+        "A0101,K,this,2,0",
+        lines[5],
+    ]
+    assert {line.split(",")[2] for line in after[6:]} == {"this", "that"} and after[6:] != lines[6:]
+    assert log.read_text().splitlines()[0] == "haushalt,from_cell,to_cell,partner_haushalt,distance,tier"
+    assert [line.split(",")[:4] for line in log.read_text().splitlines()[1:]] == [
+        ["1", "A0101", "A0202", "2"], ["2", "A0202", "A0101", "1"]
+    ]  # fmt: skip
+    divided = written(tmp_path / "divided.csv", "A0101,E,this,1,0", "A0202,K,this,1,0", header=header)
+    words[2] = divided
+    other = tmp_path / "other.csv"
+    words[6] = other
+    refused(tool(*words[:7], "--scenario", tmp_path / "land"), "the members of this household are in two cells", other)
+    wrong = written(tmp_path / "wrong.csv", "A0101,X,this,1,0", header=header)
+    words[2] = wrong
+    refused(tool(*words[:7], "--scenario", tmp_path / "land"), "column 'altersgruppe' is 'X'; expected one of", other)
+    refused(tool(*words[:7]), "wrong.csv: column 'block' is missing", other)
+    refused(tool(*words[:7], "--scenario", "pl94"), "scenario pl94 does not say what a household is", other)
+
+
+@pytest.mark.parametrize(
+    ("line", "pattern"),
+    [
+        ('adult = { years = ["child", "grown", "old"] }', "adult: expected the levels of one attribute"),
+        ('stand_out = ["years"]', "stand_out: expected one attribute or several"),
+        ('stand_out = ["language"]', "unknown attribute 'language'"),
+        ('near = "tract"', "unknown level of near 'tract'; known: cell, parish, region"),
+        ('quarters = "heim"', "quarters: expected entries such as column"),
+        ("nonsense = 1", "unknown entry of household 'nonsense'"),
+    ],
+)
+def test_what_a_scenario_says_of_households_is_checked(line: str, pattern: str, tmp_path: Path) -> None:
+    key = line.split(" = ")[0]
+    lines = [line if other.startswith(f"{key} =") else other for other in ELSEWHERE.splitlines()]
+    (tmp_path / "scenario.toml").write_text("\n".join(lines if line in lines else [*lines, line]))
+    ended = tool("protect", "swap", written(tmp_path / "p.csv"), "--rate", 1, "--out", tmp_path / "out.csv",
+                 "--scenario", tmp_path)  # fmt: skip
+    refused(ended, pattern, tmp_path / "out.csv")
+
+
 def test_the_function_refuses_what_the_command_refuses(tmp_path: Path, people: Path) -> None:
     from glasshouse.errors import InputError
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
 from glasshouse.protection.swap import persons as persons_module
-from glasshouse.protection.swap.by_rates import SHUFFLES, Draws, Households, Ints, Rates, Swap, swap, swap_key
+from glasshouse.protection.swap.by_rates import SHUFFLES, Draws, Households, Rates, swap_by_rates
+from glasshouse.protection.swap.households import Ints, Swapped, alike_key
 from glasshouse.protection.swap.persons import NOWHERE, Persons, settle
 
 RISKY = Rates(0, 1)  # so that whoever is at risk moves, if there is anyone to trade with
@@ -66,11 +67,11 @@ def draws_for(draw: st.DrawFn, count: int) -> Draws:
 
 
 def from_scratch(persons: Persons, rates: Rates, draws: Draws, small: int) -> list[int]:
-    """Where every unit is, told from the persons one by one; only `swap` is the same."""
+    """Where every unit is, told from the persons one by one; only `swap_by_rates` is the same."""
     members: dict[int, list[int]] = {unit: [] for unit in range(persons.units)}
     for person, unit in enumerate(persons.unit):
         members[int(unit)].append(person)
-    where = persons.unit_block[persons.unit]
+    where = persons.unit_place[persons.unit]
 
     def alone(person: int) -> bool:
         return not any(
@@ -79,20 +80,20 @@ def from_scratch(persons: Persons, rates: Rates, draws: Draws, small: int) -> li
         )
 
     units = [unit for unit in members if persons.unit_household[unit] and members[unit]]
-    risk = [np.sum(where == persons.unit_block[u]) < small or any(map(alone, members[u])) for u in units]
+    risk = [np.sum(where == persons.unit_place[u]) < small or any(map(alone, members[u])) for u in units]
     fixed = [not any(persons.identified[person] for person in members[unit]) for unit in units]
     size, adults = ([sum(what[p] for p in members[u]) for u in units] for what in (np.ones(len(where)), persons.adult))
     rows = np.array(units, np.int64)
     homes = Households(
-        persons.unit_block[rows],
+        persons.unit_place[rows],
         persons.unit_area[rows],
         persons.unit_near[rows],
-        swap_key(np.array(size, np.int64), np.array(adults, np.int64)),
+        alike_key(np.array(size, np.int64), np.array(adults, np.int64)),
         np.array(risk, np.bool_),
         np.array(fixed, np.bool_),
     )
-    block = [int(persons.unit_block[unit]) if members[unit] else NOWHERE for unit in members]
-    for unit, at in zip(units, swap(homes, rates, draws.some(rows)).block, strict=True):
+    block = [int(persons.unit_place[unit]) if members[unit] else NOWHERE for unit in members]
+    for unit, at in zip(units, swap_by_rates(homes, rates, draws.some(rows)).place, strict=True):
         block[unit] = int(at)
     return block
 
@@ -104,14 +105,14 @@ def test_without_a_person_is_as_if_all_was_done_again(
 ) -> None:
     draws = data.draw(draws_for(persons.units))
     settled = settle(persons, rates, draws, small)
-    assert settled.unit_block.tolist() == from_scratch(persons, rates, draws, small)
+    assert settled.unit_place.tolist() == from_scratch(persons, rates, draws, small)
     for person in range(len(persons)):
         less = without_row(persons, person)
         found = settled.without(person)
         assert found.tolist() == from_scratch(less, rates, draws, small)
-        assert np.array_equal(found, settle(less, rates, draws, small).unit_block)
+        assert np.array_equal(found, settle(less, rates, draws, small).unit_place)
         others = np.arange(persons.units) != persons.unit[person]
-        event(f"others move: {bool(np.any((found != settled.unit_block) & others))}")
+        event(f"others move: {bool(np.any((found != settled.unit_place) & others))}")
 
 
 @settings(deadline=None)
@@ -121,12 +122,12 @@ def test_blocks_keep_their_persons_and_adults(persons: Persons, rates: Rates, da
     settled = settle(persons, rates, data.draw(draws_for(persons.units)))
     for person in range(-1, len(persons)):
         less = without_row(persons, person) if person >= 0 else persons
-        block = settled.without(person) if person >= 0 else settled.unit_block
+        block = settled.without(person) if person >= 0 else settled.unit_place
         for some in (np.ones(len(less), np.bool_), less.adult):
-            before, after = (np.bincount(units[less.unit[some]], minlength=6) for units in (less.unit_block, block))
+            before, after = (np.bincount(units[less.unit[some]], minlength=6) for units in (less.unit_place, block))
             assert np.array_equal(before, after)
         still = ~less.unit_household & (block != NOWHERE)
-        assert np.array_equal(block[still], less.unit_block[still])
+        assert np.array_equal(block[still], less.unit_place[still])
 
 
 def test_a_larger_county() -> None:
@@ -141,10 +142,10 @@ def test_a_larger_county() -> None:
     )  # fmt: skip
     draws = Draws.of(units, rng)
     settled = settle(persons, Rates(0.05, 0.3), draws, 60)
-    assert 0.05 < np.mean(settled.unit_block != block) < 0.4
+    assert 0.05 < np.mean(settled.unit_place != block) < 0.4
     for person in rng.integers(0, len(persons), 60):
         again = settle(without_row(persons, int(person)), Rates(0.05, 0.3), draws, 60)
-        assert np.array_equal(settled.without(int(person)), again.unit_block)
+        assert np.array_equal(settled.without(int(person)), again.unit_place)
 
 
 # Cases
@@ -161,39 +162,39 @@ def adults(*cells_of_units: str, identified: bool = True) -> list[tuple[int, boo
 def test_a_neighbour_who_is_alone_now_moves() -> None:
     """The second b of block 0 is gone: the first is alone, at risk, and trades with the couple of block 1."""
     settled = settle(file(adults("ab", "aab", "aa", "aaa"), [0, 0, 1, 1]), RISKY, draws_of(4), small=0)
-    assert settled.unit_block.tolist() == [0, 0, 1, 1]
+    assert settled.unit_place.tolist() == [0, 0, 1, 1]
     assert settled.without(4).tolist() == [1, 0, 0, 1]
 
 
 def test_a_block_that_is_small_now_moves() -> None:
     settled = settle(file(adults("aa", "aaaa", "aa", "aaaa"), [0, 0, 1, 1]), RISKY, draws_of(4), small=6)
-    assert settled.unit_block.tolist() == [0, 0, 1, 1]
+    assert settled.unit_place.tolist() == [0, 0, 1, 1]
     assert settled.without(4).tolist() == [1, 0, 0, 1]
 
 
 def test_who_was_alone_takes_the_risk_away() -> None:
     settled = settle(file(adults("ab", "aa", "aa", "aa"), [0, 0, 1, 1]), RISKY, draws_of(4), small=0)
-    assert settled.unit_block[0] == 1
+    assert settled.unit_place[0] == 1
     assert settled.without(1).tolist() == [0, 0, 1, 1]
 
 
 def test_a_resident_of_group_quarters_is_a_neighbour_too() -> None:
     people = file(adults("ab", "ab", "aa", "aa"), [0, 0, 1, 2], household=[True, False, True, False])
     settled = settle(people, RISKY, draws_of(4), small=0)
-    assert settled.unit_block.tolist() == [0, 0, 1, 2]
+    assert settled.unit_place.tolist() == [0, 0, 1, 2]
     assert settled.without(3).tolist() == [1, 0, 0, 2]
 
 
 def test_the_last_one_to_leave() -> None:
     settled = settle(file(adults("a", "a", ""), [0, 1, 2]), Rates(1, 1), draws_of(3))
-    assert settled.unit_block.tolist() == [1, 0, NOWHERE]
+    assert settled.unit_place.tolist() == [1, 0, NOWHERE]
     assert settled.without(0).tolist() == [NOWHERE, 1, NOWHERE]
 
 
 def test_a_household_without_its_only_identified_member_stays() -> None:
     people = [(0, True, 0, True), (0, True, 0, False), (1, True, 0, True), (2, True, 0, True), (2, True, 0, True)]
     settled = settle(file(people, [0, 1, 2]), Rates(1, 1), draws_of(3))
-    assert settled.unit_block.tolist() == [2, 1, 0]
+    assert settled.unit_place.tolist() == [2, 1, 0]
     assert settled.without(1).tolist() == [1, 0, 2]
     assert settled.without(0).tolist() == [0, 1, 2]
 
@@ -204,14 +205,14 @@ def test_only_households_that_are_alike_are_swapped_again(monkeypatch: pytest.Mo
     settled = settle(people, Rates(1, 1), draws_of(24), small=0)
     seen: list[Households] = []
 
-    def watched(homes: Households, rates: Rates, draws: Draws) -> Swap:
+    def watched(homes: Households, rates: Rates, draws: Draws) -> Swapped:
         seen.append(homes)
-        return swap(homes, rates, draws)
+        return swap_by_rates(homes, rates, draws)
 
-    monkeypatch.setattr(persons_module, "swap", watched)
+    monkeypatch.setattr(persons_module, "swap_by_rates", watched)
     settled.without(int(np.flatnonzero(people.unit == 1)[0]))
     assert [len(homes) for homes in seen] == [6]
-    assert set(seen[0].area.tolist()) == {0} and set(seen[0].block.tolist()) == {0, 1, 2}
+    assert set(seen[0].area.tolist()) == {0} and set(seen[0].place.tolist()) == {0, 1, 2}
 
 
 # What makes no sense is refused
@@ -225,7 +226,7 @@ def test_only_households_that_are_alike_are_swapped_again(monkeypatch: pytest.Mo
         ({"unit_near": np.array([0])}, "'unit_near' of the persons must be int64 of shape (2,)"),
         ({"unit": np.array([0, 2])}, "a unit that exists"),
         ({"unit": np.array([-1, 0])}, "a unit that exists"),
-        ({"unit_block": np.array([-1, 0])}, "a block numbered from 0"),
+        ({"unit_place": np.array([-1, 0])}, "a place numbered from 0"),
     ],
 )
 def test_files_that_make_no_sense(changes: dict[str, Ints], words: str) -> None:

@@ -366,14 +366,22 @@ def test_sums_that_do_not_nest_are_refused_where_they_show() -> None:
         round_alone(x, 2, [np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])], np.random.default_rng(1))
 
 
-def test_sums_that_do_not_nest_are_never_silently_wrong() -> None:
-    coarse, fine = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
-    for seed in range(20):
-        try:
-            found = round_alone(np.full(4, 0.5), 2, [coarse, fine], np.random.default_rng(seed))
-        except GlasshouseBug:
-            continue
-        assert [int(found[coarse == k].sum()) for k in (0, 1)] == [1, 1]
+def test_sums_that_nest_are_kept_and_others_are_always_refused() -> None:
+    """Any two groupings of six entries of a half: all sums that are whole stay, or rounding is refused."""
+    nested = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        coarse, fine = rng.integers(0, 2, 6), rng.integers(0, 3, 6)
+        if all(len(set(coarse[fine == group])) <= 1 for group in range(3)):
+            nested += 1
+            found = round_alone(np.full(6, 0.5), 3, [coarse, fine], rng)
+            assert found.sum() == 3
+            for groups in (coarse, fine):
+                assert all(abs(found[groups == k].sum() - (groups == k).sum() / 2) <= 0.5 for k in set(groups))
+        else:
+            with pytest.raises(GlasshouseBug, match="do not nest"):
+                round_alone(np.full(6, 0.5), 3, [coarse, fine], rng)
+    assert 5 <= nested <= 195
 
 
 def test_one_person_among_many_children_may_go_to_any() -> None:

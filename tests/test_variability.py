@@ -20,16 +20,17 @@ from polars.testing import assert_frame_equal
 from scipy.stats import binomtest
 
 from glasshouse.assess.rates import Rate, wilson
-from glasshouse.assess.variability import ALL, BANDS, NUMBERS, by_size, headline, published, quantiles
+from glasshouse.assess.variability import NUMBERS, by_size, headline, published, quantiles
 from glasshouse.errors import InputError
-from glasshouse.report.charts import write
-from glasshouse.report.variability import _edges, picture
+from glasshouse.model.bands import ALL, BANDS
+from glasshouse.report.description import Curves, Field, Measure, value_of
+from glasshouse.report.sections.variability import _edges, picture
 
 Row = dict[str, Any]
 
 
 def places(rows: list[Row]) -> pl.DataFrame:
-    schema = {"block": pl.String, "tract": pl.String, **dict.fromkeys(NUMBERS, pl.Int64), "proof": pl.String}
+    schema = {"place": pl.String, "area": pl.String, **dict.fromkeys(NUMBERS, pl.Int64), "proof": pl.String}
     return pl.DataFrame(rows, schema=schema)
 
 
@@ -39,8 +40,8 @@ def block(
     upper = min(distance + more, 2 * population)
     certain = max(population - upper, 0)
     return {
-        "block": f"b{number}",
-        "tract": f"t{tract}",
+        "place": f"b{number}",
+        "area": f"t{tract}",
         "population": population,
         "distance": distance,
         "distance_upper": upper,
@@ -133,9 +134,9 @@ def test_by_size_and_headline_are_what_counting_gives(rows: list[Row]) -> None:
     between = sum(min(Fraction(row["distance_upper"], row["population"]), 1) * row["population"] for row in people)
     assert said["most_between_any_two"] == float(between / size)
     assert said["solvar_mean"] == float(sum(solvar(row) * row["population"] for row in people) / size)
-    tracts = {row["tract"] for row in people}
+    tracts = {row["area"] for row in people}
     assert said["tracts"] == len(tracts)
-    open_tracts = {row["tract"] for row in people if row not in zero}
+    open_tracts = {row["area"] for row in people if row not in zero}
     assert said["zero_tracts"] == len(tracts - open_tracts)
     assert sum(said["proofs"].values()) == said["blocks"] == len(people)
     assert said["undecided"] == said["proofs"]["undecided"] == table[ALL]["undecided"]
@@ -183,7 +184,7 @@ def test_the_order_of_rows_and_empty_blocks_make_no_difference(rows: list[Row], 
     assert_frame_equal(quantiles(one), quantiles(two), check_exact=True)
     assert_frame_equal(by_size(one), by_size(two), check_exact=True)
     assert headline(one) == headline(two)
-    assert picture(one).spec() == picture(two).spec()
+    assert picture(one) == picture(two)
 
 
 @given(some_places())
@@ -326,14 +327,14 @@ def test_a_zero_that_is_not_proved_is_not_counted() -> None:
 @pytest.mark.parametrize(
     ("frame", "words"),
     [
-        (places([]), "no block of the places has any people"),
-        (places([block(1, 0, 0)]), "no block of the places has any people"),
+        (places([]), "none of the places has any people"),
+        (places([block(1, 0, 0)]), "none of the places has any people"),
         (places([block(1, 3, 0)]).drop("certain"), "no column 'certain'"),
-        (places([block(1, 3, 0), block(1, 3, 0)]), "a block is in two rows"),
+        (places([block(1, 3, 0), block(1, 3, 0)]), "a place is in two rows"),
         (places([block(1, 3, 0) | {"distance": 2}]), "distance <= distance_upper"),
         (places([block(1, 3, 0) | {"unique": 4}]), "unique <= population"),
         (places([block(1, 3, 0) | {"unique": -1}]), "0 <= every number"),
-        (places([block(1, 3, 0) | {"tract": None}]), "the column 'tract' of the places has a blank"),
+        (places([block(1, 3, 0) | {"area": None}]), "the column 'area' of the places has a blank"),
         (places([block(1, 3, 0, proof="likely")]), "unknown proof 'likely'; known: exact, two-engines, undecided"),
     ],
 )
@@ -372,21 +373,27 @@ def test_every_size_has_a_bin() -> None:
 @given(some_places())
 def test_the_picture_holds_every_block_and_tells_of_none(rows: list[Row]) -> None:
     frame = places(rows)
-    drawn = picture(frame, S5)
+    over, below = picture(frame, S5).pictures
+    assert isinstance(over, Curves) and isinstance(below, Curves) and isinstance(over.field, Field)
+    names = ("left", "right", "bottom", "top")
+    corners = [dict(zip(names, map(value_of, row), strict=False)) for row in over.field.table.rows]
+    tiles = pl.DataFrame(corners, schema=dict.fromkeys(names, pl.Float64))
     people = frame.filter(pl.col("population") > 0)
     for row in people.iter_rows(named=True):
         value = row["distance"] / (2 * row["population"])
         known = row["distance_upper"] == 0 and row["proof"] != "undecided"
-        inside = drawn.tiles.filter(
+        inside = tiles.filter(
             pl.lit(row["population"]).is_between("left", "right"),
-            pl.col("top") == drawn.strip[1] if known else pl.lit(value).is_between(pl.col("bottom") - 1e-12, "top"),
+            pl.col("top") < 0 if known else pl.lit(value).is_between(pl.col("bottom") - 1e-12, "top"),
         )
         assert not inside.is_empty()
-    assert drawn.tiles.select("left", "right", "bottom", "top").is_unique().all()
-    assert drawn.over.data.height <= max(1, people.height // 10)  # ten blocks or more behind each point
-    assert set(drawn.tiles["step"]) <= set(drawn.shades)
-    assert drawn.below.data.filter(~pl.col("share").is_between("low", "high")).is_empty()
-    assert drawn.over.data.filter(pl.col("low") > pl.col("high")).is_empty()
+    assert tiles.is_unique().all()
+    assert len(over.table.rows) <= max(1, people.height // 10)  # ten blocks or more behind each point
+    assert {row[4] for row in over.field.table.rows} <= set(over.field.steps)
+    for curve in (over, below):
+        cells = [row[2] for row in curve.table.rows if isinstance(row[2], Measure)]
+        assert cells and all(one.low is not None and one.high is not None for one in cells)
+        assert all(one.low <= one.value <= one.high for one in cells)  # type: ignore[operator]  # they are there
 
 
 @pytest.mark.parametrize(
@@ -394,10 +401,10 @@ def test_the_picture_holds_every_block_and_tells_of_none(rows: list[Row]) -> Non
 )
 def test_the_picture_is_drawn(rows: list[Row], tmp_path: Path) -> None:
     for name, marks in (("alone", None), ("beside", S5)):
-        write(picture(places(rows), marks), tmp_path / f"{name}.svg")
+        picture(places(rows), marks).save(tmp_path / f"{name}.svg")
         text = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
         assert "persons in the block" in text
         assert "solvar: share of records that could differ" in text
-        assert ("circles: published" in text) == (marks is not None)
+        assert (">published<" in text) == (marks is not None)
         width = re.search(r'<svg[^>]* width="(\d+)', text)
         assert width is not None and int(width[1]) <= 700

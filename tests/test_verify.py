@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
@@ -229,8 +228,7 @@ def drawn(seed: int) -> tuple[Toy, Wording, tuple[Known, ...]]:
 @pytest.mark.parametrize("rung", THOROUGH)
 def test_what_is_verified_does_not_depend_on_how_it_is_decided(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of real places have too many solutions to list; then each description is asked for."""
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", 1)
-    monkeypatch.setattr("glasshouse.program.ranges.LISTED", 1)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 1)
     for seed in range(30 if rung in ("default", "search") else 10):
         toy, wording, known = drawn(seed)
         if any(one.endless.any() for one in known):
@@ -242,8 +240,7 @@ def test_what_is_verified_does_not_depend_on_how_it_is_decided(rung: str, monkey
 
 @pytest.mark.parametrize("rung", BRIEF)
 def test_nothing_false_is_verified_however_little_may_be_done(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", 1)
-    monkeypatch.setattr("glasshouse.program.ranges.LISTED", 1)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", 1)
     open_ = 0
     for seed in range(30):
         toy, wording, known = drawn(seed)
@@ -271,7 +268,7 @@ def test_sets_of_variables_are_settled_as_by_brute_force(
     rung: str, count: int, listed_at_most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The core's own question, also for places that are solved jointly and for sets that cut through cells."""
-    monkeypatch.setattr("glasshouse.program.settled.LISTED", listed_at_most)
+    monkeypatch.setattr("glasshouse.program.extremes.LISTED", listed_at_most)
     rng = np.random.default_rng(1)
     verdicts: Counter[int] = Counter()
     for case in (case for sort in SORTS for case in cases(sort, count)):
@@ -1120,11 +1117,16 @@ def test_claims_that_a_table_gives_away_are_those_not_certain_without_it() -> No
     assert [one.claims for one in change] == [386 - len(rest)] and len(rest) == 130
 
 
-def test_more_columns_than_can_be_listed_are_refused_or_counted() -> None:
-    schema = Schema(tuple(attribute(f"a{number}", 1) for number in range(21)))
-    (place,) = places_in(small_toy(schema, [total_table(schema, "block")], (0,) * 21), plain_words(schema))
-    with suppress(InputError):  # would do as well
-        assert said(verify(place, 21).claims) == {(0,) * 21: 1}
+def test_as_many_columns_as_can_be_listed_are_counted_and_more_are_refused() -> None:
+    def of_columns(columns: int) -> Place:
+        schema = Schema(tuple(attribute(f"a{number}", 1) for number in range(columns)))
+        toy = small_toy(schema, [total_table(schema, "block")], (0,) * columns)
+        (place,) = places_in(toy, plain_words(schema))
+        return place
+
+    assert said(verify(of_columns(20), 20).claims) == {(0,) * 20: 1}
+    with pytest.raises(InputError, match="at most 20 columns; the scenario's records have 21"):
+        verify(of_columns(21), 21)
 
 
 def test_variables_with_limits_of_their_own_are_not_put_together() -> None:

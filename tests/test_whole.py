@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
-from glasshouse.program.ladder import Ladder
-from glasshouse.program.whole import cheapest
+from glasshouse.program.ladder import Ladder, cheapest
 
 
 def program(seed: int, variables: int, rows: int) -> IntegerProgram:

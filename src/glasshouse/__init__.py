@@ -41,6 +41,7 @@ VERBS = {
     "check": "glasshouse.commands.check",
     "reconstruct": "glasshouse.commands.reconstruct",
     "vary": "glasshouse.commands.vary",
+    "reidentify": "glasshouse.commands.reidentify",
     "status": "glasshouse.commands.status",
 }
 _OTHERS = {

@@ -1,16 +1,15 @@
-"""How well are blocks and households with violations found? Precision, recall and match rate, beside guessing.
+"""How well are places and households with violations found? Precision, recall and match rate, beside guessing.
 
-A block is *putative* when it is certain from the numbers that somebody breaks the rule. Households are matched through
-a key: the kinds of household that break the rule in the likely data sets of a block, the most frequent first, are
+A place is *putative* when it is certain from the numbers that somebody breaks the rule. Households are matched through
+a key: the kinds of household that break the rule in the likely data sets of a place, the most frequent first, are
 looked up in a list of households; who has one of the first k kinds is putative (section 4.1 and appendix G of Steed,
 Qing and Wu).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from glasshouse.assess.rates import wilson
 
-ALL, DETECTED = "others", "detected"  # blocks
+ALL, DETECTED = "others", "detected"  # places
 LIKELY, SAMPLING = "likely data sets", "sample of truth"  # attackers
 EVERYBODY, UNIQUES = "all", "unique"  # households
 UNRANKED = 0  # the rank of what no attacker names
@@ -44,7 +43,7 @@ def ranked(values: Values, weight: NDArray[np.int64]) -> Ranking:
 
 
 def counted(values: Values, broken: NDArray[np.bool_], ranking: Ranking | None) -> Iterator[tuple[int, ...]]:
-    """By rank: households of a block with that value, those who break the rule; and of those alone with their value.
+    """By rank: households of a place with that value, those who break the rule; and of those alone with their value.
 
     Rank 0 has all households whose value is not ranked. Ranks that nobody has are told too: they match nobody.
     """
@@ -60,8 +59,24 @@ def counted(values: Values, broken: NDArray[np.bool_], ranking: Ranking | None) 
                int(violations[mine & alone].sum()))  # fmt: skip
 
 
-def of_blocks(places: pl.DataFrame) -> dict[str, Any]:
-    """Table 1: how many blocks are putative, and how often that is right; beside choosing blocks at random."""
+@dataclass(frozen=True)
+class Detection:
+    """Table 1: how many places are putative, and how often that is right; beside choosing places at random."""
+
+    blocks: int
+    with_violations: int
+    putative: int
+    confirmed: int
+    contradictions: int
+    decided: int
+    precision: Mapping[str, float] | None
+    recall: Mapping[str, float] | None
+    precision_by_chance: float | None
+    recall_by_chance: float | None
+
+
+def of_places(places: pl.DataFrame) -> Detection:
+    """How many places are putative, and how often that is right."""
     decided = places.filter(pl.col("answer") != "contradiction")
     putative = pl.col("answer") == "certain"
     true = pl.col("violations_true") > 0
@@ -72,14 +87,14 @@ def of_blocks(places: pl.DataFrame) -> dict[str, Any]:
         (putative & true).sum().alias("confirmed"),
         (pl.col("answer") == "contradiction").sum().alias("contradictions"),
     ).row(0, named=True)
-    return {
+    return Detection(
         **numbers,
-        "decided": decided.height,
-        "precision": _rate(numbers["confirmed"], numbers["putative"]),
-        "recall": _rate(numbers["confirmed"], numbers["with_violations"]),
-        "precision_by_chance": _share(numbers["with_violations"], numbers["blocks"]),
-        "recall_by_chance": _share(numbers["putative"], numbers["blocks"]),
-    }
+        decided=decided.height,
+        precision=_rate(numbers["confirmed"], numbers["putative"]),
+        recall=_rate(numbers["confirmed"], numbers["with_violations"]),
+        precision_by_chance=_share(numbers["with_violations"], numbers["blocks"]),
+        recall_by_chance=_share(numbers["putative"], numbers["blocks"]),
+    )
 
 
 def _rate(hits: int, total: int) -> dict[str, float] | None:
@@ -104,7 +119,7 @@ RATES = {
 def of_households(matches: pl.LazyFrame) -> pl.DataFrame:
     """Precision, recall and match rate at every k, by attacker, key and households; the baseline is chance.
 
-    The reconstructing attacker looks in detected blocks only; the one with a sample of the truth once there, and once
+    The reconstructing attacker looks in detected places only; the one with a sample of the truth once there, and once
     everywhere. Recall is always of all violations. The interval takes households as independent.
     """
     found = []
@@ -113,8 +128,9 @@ def of_households(matches: pl.LazyFrame) -> pl.DataFrame:
         for households, size, broken in ((EVERYBODY, "households", "violations"),
                                          (UNIQUES, "unique", "unique_violations")):  # fmt: skip
             named = "detected" if where == (DETECTED,) else "all"
-            found.append(_at_every_k(rows, where, size, broken).with_columns(
-                attacker=pl.lit(attacker), blocks=pl.lit(named), households=pl.lit(households)))  # fmt: skip
+            words = {"attacker": attacker, "blocks": named, "households": households}
+            rated = _at_every_k(rows, where, size, broken)
+            found.append(rated.with_columns(pl.lit(word).alias(name) for name, word in words.items()))
     frame = pl.concat(found)
     low, high = wilson(frame["confirmed"].to_numpy(), frame["putative"].to_numpy())
     return frame.with_columns(low=pl.Series(low), high=pl.Series(high)).select(list(RATES)).cast(pl.Schema(RATES))
@@ -154,7 +170,7 @@ def _at_every_k(rows: pl.LazyFrame, where: tuple[str, ...], size: str, broken: s
     )
 
 
-def told(rates: pl.DataFrame) -> list[dict[str, Any]]:
+def told(rates: pl.DataFrame) -> list[dict[str, object]]:
     """What all putative households together give, by attacker, key and households; and `first`, with k = 1 alone."""
     same = ["attacker", "blocks", "key", "households"]
     numbers = ["putative", "confirmed", "precision", "low", "high", "recall", "match_rate"]

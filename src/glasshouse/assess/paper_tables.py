@@ -11,24 +11,21 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import polars as pl
 
-from glasshouse.assess.variability import ALL, BANDS, by_size, inhabited, quantiles
+from glasshouse.assess.variability import by_size, inhabited, quantiles
 from glasshouse.assess.variability import published as published_variability
 from glasshouse.errors import InputError, unknown
+from glasshouse.model.bands import ALL, BANDS
 
 PLAYS = {"commercial": "COMRCL", "attacker-perfect": "CEFatkr"}
 ATTACKERS = tuple(PLAYS.values())
-DIGITS, DECIMALS = 4, 3
-ROUNDED = (
-    f"Public version: our counts are rounded to {DIGITS} significant digits (half to even) and our shares are those of "
-    f"the rounded counts; what is no share of two counts shown is rounded to {DECIMALS} decimals, intervals outwards."
-)
+DECIMALS = 3
 
 _RATES = {
     **dict.fromkeys(("data", "attacker", "group", "band"), pl.String),
@@ -36,7 +33,7 @@ _RATES = {
     **dict.fromkeys(("precision", "low", "high", "baseline"), pl.Float64),
     "guesser": pl.String,
 }
-_ENDS = tuple(f"{age}_{end}" for age in ("exact", "binned") for end in ("low", "high"))
+_ENDS = tuple(f"{how}_{end}" for how in ("exact", "binned") for end in ("low", "high"))
 _AGREEMENT = {
     **dict.fromkeys(("data", "with", "group", "band"), pl.String),
     **dict.fromkeys(("population", "exact", "binned"), pl.Int64),
@@ -120,48 +117,6 @@ def _every_printed() -> pl.DataFrame:
 @cache
 def _described() -> dict[str, Any]:
     return tomllib.loads((resources.files("glasshouse") / "assess" / "paper_tables.toml").read_text(encoding="utf-8"))
-
-
-# The public version
-
-
-def rounded(table: PaperTable) -> PaperTable:
-    """The public version: our counts with four significant digits, and nothing that tells more than they do.
-
-    Published figures stay as they are. An interval is rounded outwards, and holds the share of rounded counts.
-    """
-    ours = [column for column in table.columns if not column.published]
-    frame = table.frame.with_columns(
-        pl.Series(column.name, [None if n is None else four_digits(n) for n in table.frame[column.name]], pl.Int64)
-        for column in ours
-        if column.kind == "count"
-    )
-    frame = frame.with_columns(
-        _share(*column.ratio).alias(column.name) if column.ratio else pl.col(column.name).round(DECIMALS)
-        for column in ours
-        if column.kind == "share"
-    )
-    frame = frame.with_columns(_outwards(column) for column in ours if column.kind in ("low", "high"))
-    notes = table.notes if ROUNDED in table.notes else (*table.notes, ROUNDED)
-    return replace(table, frame=frame, notes=notes)
-
-
-def four_digits(count: int) -> int:
-    """The count with four significant digits, half to even; below 10,000 it is the count itself.
-
-    >>> four_digits(123_450), four_digits(123_550), four_digits(9_999)
-    (123400, 123600, 9999)
-    """
-    return round(count, min(DIGITS - len(str(count)), 0))
-
-
-def _outwards(end: Column) -> pl.Expr:
-    sign = 1 if end.kind == "high" else -1
-    unit: int = 10**DECIMALS
-    own, share = (pl.col(name) * sign for name in (end.name, end.name.removesuffix(f"_{end.kind}")))
-    further = pl.when(own.is_not_null()).then(pl.max_horizontal(own, share))
-    # 0.123 times a thousand may be a hair above 123, and is not to become 124
-    return ((further * unit - 1e-6).ceil() * sign / unit).round(DECIMALS).alias(end.name)
 
 
 def _share(part: str, whole: str, times: int = 1) -> pl.Expr:
@@ -313,20 +268,20 @@ def _columns(keys: Sequence[str], numbers: Sequence[str], after: Sequence[str]) 
         attacker, number = _parted(name)
         told, prefix = described["number"][number], f"{attacker}_" if attacker else ""
         ratio = (prefix + told["of"][0], prefix + told["of"][1], told.get("times", 1)) if "of" in told else None
-        block = f"Attacker {attacker}" if attacker else ""
-        yield Column(name, _kind(name), (block, told["heading"], "ours"), ratio=ratio)
-        yield Column(f"{name}_published", _kind(name), (block, told["heading"], "published"), published=True)
+        over = f"Attacker {attacker}" if attacker else ""
+        yield Column(name, _kind(name), (over, told["heading"], "ours"), ratio=ratio)
+        yield Column(f"{name}_published", _kind(name), (over, told["heading"], "published"), published=True)
     for name in after:
         attacker, number = _parted(name)
-        block = f"Ours, {attacker}" if attacker else "Ours"
+        over = f"Ours, {attacker}" if attacker else "Ours"
         share, _, end = number.rpartition("_")
         if end in ("low", "high"):
             label = f"95% interval of {described['number'][share]['heading'].lower()}"
-            yield Column(name, end, (block, label, end), joined=" to " if end == "high" else None)
+            yield Column(name, end, (over, label, end), joined=" to " if end == "high" else None)
         elif number == "guesser":
-            yield Column(name, "word", (block, "Baseline", number), joined=", ")
+            yield Column(name, "word", (over, "Baseline", number), joined=", ")
         else:
-            yield Column(name, _kind(name), (block, described["number"][number]["heading"], _kind(name)))
+            yield Column(name, _kind(name), (over, described["number"][number]["heading"], _kind(name)))
 
 
 def _parted(name: str) -> tuple[str, str]:

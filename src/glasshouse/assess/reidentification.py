@@ -1,4 +1,4 @@
-"""How many people could be identified? Putative and confirmed, by group and block size, each beside guessing.
+"""How many people could be identified? Putative and confirmed, by group and size of place, each beside guessing.
 
 Counts are made unit by unit and added up; besides the counts themselves their squares and products by place are added,
 so that the interval of a rate can allow for neighbours who share their fate (`rates.clustered`).
@@ -21,8 +21,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.assess.rates import Floats, clustered, difference
-from glasshouse.assess.variability import ALL, BANDS
 from glasshouse.attack.people.reidentify import EXACTLY, Flags, Ints, Links
+from glasshouse.model.bands import ALL, BANDS, band_of
 
 GROUPS = ("all", "matching", "modal", "nonmodal", "nonmodal-unique")
 ZERO_SOLVAR = "zero-solvar-"
@@ -53,15 +53,15 @@ REACH = pl.Schema(
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Places:
     """The places of a unit: their size band by the truth (-1 for none there), and which have one solution, proved."""
 
     band: Ints
     zero: Flags | None  # None: not known
 
     @classmethod
-    def of(cls, population: Ints, zero: Flags | None) -> Blocks:
-        return cls(np.searchsorted(list(BANDS.values()), population, side="right") - 1, zero)
+    def of(cls, population: Ints, zero: Flags | None) -> Places:
+        return cls(band_of(population), zero)
 
     def __len__(self) -> int:
         return len(self.band)
@@ -102,7 +102,7 @@ class Answer:
 
 
 def count(
-    data: str, attacker: str, blocks: Blocks, standing: Standing, answer: Answer, guesses: Mapping[str, Answer]
+    data: str, attacker: str, places: Places, standing: Standing, answer: Answer, guesses: Mapping[str, Answer]
 ) -> pl.DataFrame:
     """Putative and confirmed re-identifications of one file with one list, in every group and band.
 
@@ -112,46 +112,46 @@ def count(
     events = (answer.links.how > 0, answer.right[0], answer.links.how == EXACTLY, answer.right[1])
     for group in GROUPS:
         inside = standing.groups[group]
-        found = [np.bincount(standing.place[event & inside], minlength=len(blocks)) for event in events]
-        n, k, e = found[0], found[1], _expected(standing, blocks, answer, inside)
+        found = [np.bincount(standing.place[event & inside], minlength=len(places)) for event in events]
+        n, k, e = found[0], found[1], _expected(standing, places, answer, inside)
         crossed = []
         for guesser in GUESSERS:
             other = guesses[guesser]
-            theirs = np.bincount(standing.place[(other.links.how > 0) & inside], minlength=len(blocks))
-            hoped = _expected(standing, blocks, other, inside)
+            theirs = np.bincount(standing.place[(other.links.how > 0) & inside], minlength=len(places))
+            hoped = _expected(standing, places, other, inside)
             crossed += [k * hoped, k * theirs, n * hoped, n * theirs]
         products = [n * n, k * n, k * k, e * n, e * e, *crossed]
         by_place = np.column_stack([standing.population[group], *found, n > 0, e, *products])
-        for kind, some in blocks.kinds():
-            for band, row in zip((ALL, *BANDS), blocks.by_band(by_place * some[:, None]), strict=True):
+        for kind, some in places.kinds():
+            for band, row in zip((ALL, *BANDS), places.by_band(by_place * some[:, None]), strict=True):
                 named.append((data, attacker, kind + group, band))
                 numbers.append(row)
     return _frame(COUNTS, named, numbers)
 
 
-def _expected(standing: Standing, blocks: Blocks, answer: Answer, inside: Flags) -> Floats:
+def _expected(standing: Standing, places: Places, answer: Answer, inside: Flags) -> Floats:
     """How many are expected to be confirmed, by place."""
-    return np.bincount(standing.place[inside], answer.chance[inside], len(blocks)).astype(np.float64)
+    return np.bincount(standing.place[inside], answer.chance[inside], len(places)).astype(np.float64)
 
 
-def count_agreement(data: str, other: str, blocks: Blocks, place: NDArray[Any], links: Links) -> pl.DataFrame:
+def count_agreement(data: str, other: str, places: Places, place: NDArray[Any], links: Links) -> pl.DataFrame:
     """How many records of the right file, whose places are given, have their like in the left one; by band."""
     named, numbers = [], []
-    exact = np.bincount(place[links.how == EXACTLY], minlength=len(blocks))
-    binned = np.bincount(place[links.how > 0], minlength=len(blocks))
-    n = np.bincount(place, minlength=len(blocks))
+    exact = np.bincount(place[links.how == EXACTLY], minlength=len(places))
+    binned = np.bincount(place[links.how > 0], minlength=len(places))
+    n = np.bincount(place, minlength=len(places))
     columns = [n, exact, binned, n > 0, n * n, n * exact, exact * exact, n * binned, binned * binned]
     by_place = np.column_stack(columns)
-    for kind, some in blocks.kinds():
-        for band, row in zip((ALL, *BANDS), blocks.by_band(by_place * some[:, None]), strict=True):
+    for kind, some in places.kinds():
+        for band, row in zip((ALL, *BANDS), places.by_band(by_place * some[:, None]), strict=True):
             named.append((data, other, kind + "all", band))
             numbers.append(row)
     return _frame(AGREEMENT, named, numbers)
 
 
-def count_reach(blocks: Blocks, population: Ints, reach: Iterable[NDArray[np.float64]]) -> pl.DataFrame:
+def count_reach(places: Places, population: Ints, reach: Iterable[NDArray[np.float64]]) -> pl.DataFrame:
     """What guessers can reach among all persons, by band."""
-    rows = blocks.by_band(np.column_stack([population, *reach]))
+    rows = places.by_band(np.column_stack([population, *reach]))
     return _frame(REACH, [(band,) for band in (ALL, *BANDS)], list(rows))
 
 

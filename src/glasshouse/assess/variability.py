@@ -1,13 +1,14 @@
-"""How sure is a reconstruction, over all blocks? Solvar by quantile, by block size, and in one headline.
+"""How sure is a reconstruction, over all places? Solvar by quantile, by size of place, and in one headline.
 
-The input has one row per block: `block, tract, population, distance, distance_upper, certain, certain_upper, unique,
-proof`. `distance` is an L1 distance that another fitting set of records is known to reach, `distance_upper` one that
-none exceeds; over twice the population they are solvar and its upper bound. `certain` persons are the same in every
-fitting set, at most `certain_upper` are; `unique` persons are alone in the block with their sex and age bin. Blocks
-without people are left out.
+The input has one row per place: `place, area, population, distance, distance_upper, certain, certain_upper, unique,
+proof`; the area is what is worked on at once. `distance` is an L1 distance that another fitting set of records is known
+to reach, `distance_upper` one that none exceeds; over twice the population they are solvar and its upper bound.
+`certain` persons are the same in every fitting set, at most `certain_upper` are; `unique` persons are alone in the
+place with what people are known by. Places without people are left out. Tables that are written call places blocks, as
+the contract has it.
 
 Lower solvar is worse for the people: 0 means that their records are known. Shares of persons have no binomial interval,
-since the persons of a block share their fate; where they have another end (`_upper`), it is proved.
+since the persons of a place share their fate; where they have another end (`_upper`), it is proved.
 """
 
 from __future__ import annotations
@@ -19,19 +20,18 @@ import numpy as np
 import polars as pl
 
 from glasshouse.assess.headline import Headline
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.rates import Rate, wilson
 from glasshouse.errors import InputError, unknown
+from glasshouse.model.bands import ALL, BANDS, band_of
 from glasshouse.program.integer import Proof
 
-WORDS = ("block", "tract", "proof")
+WORDS = ("place", "area", "proof")
 NUMBERS = ("population", "distance", "distance_upper", "certain", "certain_upper", "unique")
-BANDS = {"1-9": 1, "10-49": 10, "50-99": 50, "100-249": 100, "250-499": 250, "500-999": 500, "1000+": 1000}
-ALL = "all"
 
-# no other set of records fits, and that is proved; an undecided 0 does not count
-ZERO = (pl.col("distance_upper") == 0) & (pl.col("proof") != Proof.UNDECIDED)
+ZERO = one_solution()
 _UNDECIDED = pl.col("proof") == Proof.UNDECIDED
-_IN_ORDER = (  # what must hold of every block, and how to say it
+_IN_ORDER = (  # what must hold of every place, and how to say it
     (pl.min_horizontal(NUMBERS) >= 0, "0 <= every number"),
     (pl.col("distance") <= pl.col("distance_upper"), "distance <= distance_upper"),
     (pl.col("certain") <= pl.col("certain_upper"), "certain <= certain_upper"),
@@ -40,36 +40,36 @@ _IN_ORDER = (  # what must hold of every block, and how to say it
 
 
 def inhabited(places: pl.DataFrame) -> pl.DataFrame:
-    """The blocks that have people, after a check that each row makes sense; a frame without any is refused."""
+    """The places that have people, after a check that each row makes sense; a frame without any is refused."""
     missing = [name for name in (*WORDS, *NUMBERS) if name not in places.columns]
     if missing:
         raise InputError(f"the places have no column '{missing[0]}'; expected {', '.join((*WORDS, *NUMBERS))}")
     found = places.select(*WORDS, pl.col(NUMBERS).cast(pl.Int64))
     for name in found.columns:
         if found[name].null_count():
-            raise InputError(f"the column '{name}' of the places has a blank; expected a value for every block")
+            raise InputError(f"the column '{name}' of the places has a blank; expected a value in every row")
     words = set(found["proof"].unique()) - set(Proof)
     if words:
         raise unknown("proof", min(words), tuple(Proof))
     holds = found.select(rule.all().alias(said) for rule, said in _IN_ORDER).row(0, named=True)
     for said, right in holds.items():
         if not right:
-            raise InputError(f"a block of the places breaks {said}; was the file changed after it was written?")
-    if found["block"].n_unique() < found.height:
-        raise InputError("a block is in two rows of the places; expected one row per block")
+            raise InputError(f"a row of the places breaks {said}; was the file changed after it was written?")
+    if found["place"].n_unique() < found.height:
+        raise InputError("a place is in two rows; expected one row for each")
     found = found.filter(pl.col("population") > 0)
     if found.is_empty():
-        raise InputError("no block of the places has any people; there is nothing to sum up")
+        raise InputError("none of the places has any people; there is nothing to sum up")
     return found
 
 
 def quantiles(places: pl.DataFrame, step: int = 5, of: str = "distance") -> pl.DataFrame:
-    """Solvar over the blocks in increasing order, at every `step` percent of them (the paper's Table S4).
+    """Solvar over the places in increasing order, at every `step` percent of them (the paper's Table S4).
 
-    `quantile` is the smallest solvar that at least `percent` of the blocks do not exceed. `population` is that of the
-    blocks since the last row; `cumulative_population` and `distance` (L1) are of all blocks so far, and
-    `cumulative_solvar` is the second over twice the first. The paper breaks ties between blocks by chance; here is what
-    that gives on average: blocks of equal solvar share their people evenly over the ranks they hold, and a rank that
+    `quantile` is the smallest solvar that at least `percent` of the places do not exceed. `population` is that of the
+    places since the last row; `cumulative_population` and `distance` (L1) are of all places so far, and
+    `cumulative_solvar` is the second over twice the first. The paper breaks ties between places by chance; here is what
+    that gives on average: places of equal solvar share their people evenly over the ranks they hold, and a rank that
     a row's end cuts is shared too. So the populations are not whole numbers. `of="distance_upper"` takes the bounds.
 
     The paper prints beside each row the quantile where its interval begins, so ours of 95 percent is its of 100.
@@ -104,14 +104,13 @@ def quantiles(places: pl.DataFrame, step: int = 5, of: str = "distance") -> pl.D
 
 
 def by_size(places: pl.DataFrame) -> pl.DataFrame:
-    """Who is unique, who is certain and which blocks are known, by the size of the block (the paper's Table S5).
+    """Who is unique, who is certain and which places are known, by the size of the place (the paper's Table S5).
 
-    `zero` blocks are those proved to have one solution; a block that is undecided is not counted among them. The
-    interval of `zero_share` is Wilson's. A band without blocks has no shares (null). The last row is of all blocks.
+    `zero` places are those proved to have one solution; a place that is undecided is not counted among them. The
+    interval of `zero_share` is Wilson's. A band without places has no shares (null). The last row is of all places.
     """
     known = inhabited(places)
-    band = np.searchsorted(list(BANDS.values()), known["population"].to_numpy(), side="right") - 1
-    banded = known.with_columns(pl.Series("band", list(BANDS))[band])
+    banded = known.with_columns(pl.Series("band", list(BANDS))[band_of(known["population"].to_numpy())])
     names = pl.DataFrame({"band": [*BANDS, ALL]})
     counted = pl.concat([_counted(banded.group_by("band")), _counted(known.group_by(pl.lit(ALL).alias("band")))])
     table = names.join(counted, on="band", how="left", maintain_order="left").with_columns(
@@ -159,18 +158,18 @@ def headline(places: pl.DataFrame) -> Headline:
     """The whole release in a few numbers."""
     known = inhabited(places)
     sums = known.select(pl.col(NUMBERS).sum()).row(0, named=True)
-    population, blocks = sums["population"], known.height
-    zero_blocks, zero_population, between = known.select(
+    population = sums["population"]
+    sure, zero_population, between = known.select(
         ZERO.sum(),
         pl.col("population").filter(ZERO).sum().alias("zero_population"),
         # population times min(2 solvar_upper, 1 - certain share), in whole numbers
         pl.min_horizontal("distance_upper", pl.col("population") - pl.col("certain")).sum().alias("between"),
     ).row(0)
-    tracts = known.group_by("tract").agg(ZERO.all().alias("zero"))
+    areas = known.group_by("area").agg(ZERO.all().alias("zero"))
     proofs = dict(known.group_by("proof").len().iter_rows())
-    zero = Rate.of(zero_blocks, blocks)
+    zero = Rate.of(sure, known.height)
     return Headline(
-        blocks=blocks,
+        blocks=known.height,
         population=population,
         zero_solvar_share=zero.value,
         zero_solvar_share_low=zero.low,
@@ -183,8 +182,8 @@ def headline(places: pl.DataFrame) -> Headline:
         share_certain_upper=min(sums["certain_upper"] / population, 1.0),  # no limit is 10^12 where totals are open
         undecided=proofs.get(Proof.UNDECIDED.value, 0),
         proofs={proof.value: proofs.get(proof.value, 0) for proof in Proof},
-        tracts=tracts.height,
-        zero_tracts=int(tracts["zero"].sum()),
+        tracts=areas.height,
+        zero_tracts=int(areas["zero"].sum()),
     )
 
 

@@ -18,10 +18,11 @@ from glasshouse.model.geography import Geography, plural
 from glasshouse.model.identities import TOLD, Cell, Checker, Finding, sum_up
 from glasshouse.model.release import Counts, Release, Table
 from glasshouse.model.schema import Schema
+from glasshouse.program.answers import some
 from glasshouse.program.conflict import conflict
 from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import Ladder, some
+from glasshouse.program.ladder import Ladder
 from glasshouse.scenarios.load import Scenario
 
 CLIMB = Ladder()

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from glasshouse.attack.published import Published, Unit, refuse_unfit
 from glasshouse.model.records import UNLIMITED, Codes, Count, Index
-from glasshouse.program import ladder as rungs
 from glasshouse.program.cells import Cells
 from glasshouse.program.histogram import Compiled, Problem, places_alone
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import Ladder, weaker
 from glasshouse.program.least import Least, least
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import Farthest, Start, farthest, start_of
@@ -186,10 +185,10 @@ def _area(unit: Unit, places: Far, together: Far) -> Far:
     proof, certain_proof = list(together.proof), list(together.certain_proof)
     weakest = [Proof.EXACT] * len(most)
     for place, area in enumerate(unit.of):
-        weakest[area] = rungs.weaker(weakest[area], places.proof[place])
+        weakest[area] = weaker(weakest[area], places.proof[place])
         if places.most[place] == 0:
-            proof[area] = rungs.weaker(proof[area], places.proof[place])
-            certain_proof[area] = rungs.weaker(certain_proof[area], places.proof[place])
+            proof[area] = weaker(proof[area], places.proof[place])
+            certain_proof[area] = weaker(certain_proof[area], places.proof[place])
     for area in np.flatnonzero(most == together.distance):
         if proof[area] == Proof.UNDECIDED:  # the bounds of the places are met
             proof[area] = weakest[area]
@@ -217,14 +216,14 @@ def _added_up(unit: Unit, alone: _Answer) -> Far:
     population, most, certain = (_summed(x, unit.of, count) for x in (places.population, places.most, places.certain))
     proof, rung, clock = [Proof.EXACT] * count, np.zeros(count, np.int8), np.zeros(count, np.bool_)
     for place, area in enumerate(unit.of):
-        proof[area] = rungs.weaker(proof[area], places.proof[place])
+        proof[area] = weaker(proof[area], places.proof[place])
     np.maximum.at(rung, unit.of, places.rung)
     np.logical_or.at(clock, unit.of, places.clock)
     if unit.areas is None:  # nothing ties the places: what holds of each holds of all
         distance, upper = (_summed(x, unit.of, count) for x in (places.distance, places.certain_most))
         sure = [Proof.EXACT] * count
         for place, area in enumerate(unit.of):
-            sure[area] = rungs.weaker(sure[area], places.certain_proof[place])
+            sure[area] = weaker(sure[area], places.certain_proof[place])
         return Far(population, distance, most, certain, upper, tuple(proof), tuple(sure), rung, clock)
     told = tuple(Proof.UNDECIDED if most[area] else proof[area] for area in range(count))
     fixed = np.ones(count, np.bool_)
@@ -243,11 +242,11 @@ def _within_area(places: Far, together: _Answer, start: Start, ladder: Ladder) -
     certain, certain_most = (_summed(x, problem.place, count) for x in (together.sure.low, together.sure.met))
     held = [Proof.EXACT] * len(problem.programs)  # what the areas owe to places that were known alone
     for place in np.flatnonzero(places.most == 0):
-        held[area[place]] = rungs.weaker(held[area[place]], places.proof[place])
+        held[area[place]] = weaker(held[area[place]], places.proof[place])
     distance, most = places.distance.copy(), places.most.copy()
     rung, clock = np.maximum(places.rung, together.far.rung[area]), places.clock | together.far.clock[area]
     proof = list(places.proof)
-    certain_proof = [rungs.weaker(held[at], together.far.certain_proof[at]) for at in area]
+    certain_proof = [weaker(held[at], together.far.certain_proof[at]) for at in area]
     for place in np.flatnonzero(places.most > 0):
         among = np.zeros(count, np.bool_)
         among[place] = True
@@ -256,9 +255,9 @@ def _within_area(places: Far, together: _Answer, start: Start, ladder: Ladder) -
         met = found.answers.fits[at]  # from a start outside of the limits there may be no way in
         distance[place] = found.distance[at] if met else 0
         most[place] = min(int(places.most[place]), int(found.most[at])) if met else places.most[place]
-        proof[place] = rungs.weaker(held[at], found.answers.proof[at])
+        proof[place] = weaker(held[at], found.answers.proof[at])
         if proof[place] == Proof.UNDECIDED and distance[place] == most[place]:
-            proof[place] = rungs.weaker(held[at], places.proof[place])  # the bound of the place alone is met
+            proof[place] = weaker(held[at], places.proof[place])  # the bound of the place alone is met
         clock[place] |= found.answers.clock[at]
     single = places.most == 0
     known = np.where(single, places.certain, np.maximum(certain, places.certain))

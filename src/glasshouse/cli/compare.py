@@ -127,7 +127,7 @@ def _data(
         )
     if county is None and truth is None:
         raise InputError("nothing to compare on: name a folder of synthesize, or --truth RECORDS and --attacker FILE")
-    lists = tuple(listed(one) for one in attackers)
+    lists = tuple(listed(*_pair(one)) for one in attackers)
     if county is not None:
         lists = lists or tuple((name, county / f"{name}.parquet") for name in wanted)
         blocks = blocks or (county / "blocks.parquet" if (county / "blocks.parquet").is_file() else None)
@@ -136,6 +136,11 @@ def _data(
         raise InputError("--attacker is missing: a list of people's names (person_id), places, sexes and ages")
     assert truth is not None
     return truth, lists, blocks
+
+
+def _pair(given: str) -> tuple[str, Path]:
+    name, equals, rest = given.partition("=")
+    return (name, Path(rest)) if equals else ("", Path(given))
 
 
 def _work(job: Compared, folder: Folder, *, workers: int | None, overwrite: bool, quiet: bool) -> dict[str, Any]:
@@ -184,8 +189,7 @@ def _conclude(folder: Path, title: str) -> tuple[dict[str, Any], list[str]]:
 
     from glasshouse.assess.comparison import COST, RISK, cost_of, front, summarised
     from glasshouse.files.output import row_writer
-    from glasshouse.report.charts import write
-    from glasshouse.report.comparison import RiskUtility
+    from glasshouse.report.sections.comparison import risk_utility
 
     summary = summarised(pl.read_parquet(folder / MEASURES))
     points = front(summary)
@@ -195,9 +199,7 @@ def _conclude(folder: Path, title: str) -> tuple[dict[str, Any], list[str]]:
             writer.write(frame)
     if points.height:
         level = cost_of(summary).removeprefix(COST).replace("_", " ")
-        risk = "exposed people found (share, higher is worse)"
-        cost = f"error of {level} tables (relative, higher is worse)"
-        write(RiskUtility(f"{title}: risk against error", points, risk, cost), folder / CHART)
+        risk_utility(f"{title}: risk against error", points, level).save(folder / CHART)
         outputs.append(CHART)
     best = points.filter(~pl.col("dominated")).sort("cost")["setting"].to_list()
     said = {

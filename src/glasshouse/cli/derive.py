@@ -90,7 +90,7 @@ def _terminal_type(option: Option) -> tuple[Any, Any]:
     kind = option.kind if option.kind in (int, float, bool, Path) else str
     default = inspect.Parameter.empty if option.required else option.default
     several = () if option.required else option.default or ()
-    if option.shape == "named":
+    if option.shape in ("named", "pairs"):
         return list[str], default if option.required else []
     if option.shape == "many" and (option.positional or option.opt.repeated):
         part = kind if option.kind in (int, float) else str

@@ -185,7 +185,8 @@ class _Detect:
 
     def _refuse_no_sample(self, known: Any, samples: Any, given: Given) -> None:
         """A sample that has nobody of any state asked about answers nothing."""
-        states = {block[:2] for block in known}
+        geography = given.scenario.geography
+        states = {geography.code(place, geography.coarsest) for place in known}
         if samples and not states & set(samples):
             raise InputError(
                 f"{given.inputs['sample'].name}: a sample of state {', '.join(sorted(samples))}; the properties are in "

@@ -22,7 +22,6 @@ from glasshouse.cli.infer import app as infer_app
 from glasshouse.cli.options import Interrupted as OldInterrupted
 from glasshouse.cli.population import app as population_app
 from glasshouse.cli.protecting import protect_app
-from glasshouse.cli.reidentify import app as reidentify_app
 from glasshouse.cli.telling import Stopped, say
 from glasshouse.cli.tradeoff import app as tradeoff_app
 from glasshouse.cli.verify import app as verify_app
@@ -49,7 +48,6 @@ for verb, where in {**VERBS, "scenarios": "glasshouse.commands.scenarios"}.items
 app.add_typer(population_app)
 app.add_typer(verify_app)
 app.add_typer(detect_app)
-app.add_typer(reidentify_app)
 app.add_typer(tradeoff_app)
 app.add_typer(protect_app, name="protect")
 app.add_typer(compare_app)

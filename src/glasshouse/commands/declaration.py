@@ -22,6 +22,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+# a value; a tuple of them; values by name (NAME=VALUE); or in order, each with a name or without ([NAME=]VALUE)
+Shape = Literal["one", "many", "named", "pairs"]
+
+
 @dataclass(frozen=True)
 class Opt:
     """What must be known of a keyword besides its type and default."""
@@ -43,7 +47,7 @@ class Option:
     name: str
     opt: Opt
     kind: Any  # the type inside: str, int, float, Fraction, bool, Path, or the type of a tuple's parts
-    shape: Literal["one", "many", "named"]  # a value, a tuple of them, or values by name (NAME=VALUE)
+    shape: Shape
     choices: tuple[str, ...]
     default: Any  # MISSING: it must be given
     positional: bool
@@ -140,10 +144,12 @@ def _option(name: str, hint: Any, default: Any, *, positional: bool = False, gro
     opt = next(one for one in about if isinstance(one, Opt))
     if get_origin(kind) in (Union, UnionType):
         kind = next(one for one in get_args(kind) if one is not NoneType)
-    shape: Literal["one", "many", "named"] = "one"
+    shape: Shape = "one"
     choices: tuple[str, ...] = ()
     if get_origin(kind) is tuple:
         kind, shape = get_args(kind)[0], "many"
+        if get_origin(kind) is tuple:
+            kind, shape = get_args(kind)[1], "pairs"
     elif get_origin(kind) in (Mapping, dict):
         kind, shape = get_args(kind)[1], "named"
     if get_origin(kind) is Literal:
@@ -197,7 +203,12 @@ def _formed(option: Option, value: Any, door: Door) -> Any:
     if value is None:
         return None
     if option.shape == "named":
-        return _named(option, value, door)
+        found = _pairs(option, value, door)
+        if "" in dict(found):
+            raise InputError(f"{option.told(value)}: expected {option.opt.metavar or 'NAME=VALUE'}")
+        return dict(found)
+    if option.shape == "pairs":
+        return _pairs(option, value, door)
     if option.shape == "many":
         parts = [value] if isinstance(value, (str, Path, Filed, Frame)) else value  # one where several may be
         if isinstance(value, (str, Path)) and not (option.positional or option.opt.repeated):
@@ -212,21 +223,19 @@ def _listed(value: str | Path) -> list[str]:
     return [part.strip() for part in str(value).split(",") if part.strip()]
 
 
-def _named(option: Option, value: Any, door: Door) -> dict[str, Any]:
-    """Values by name: a mapping, or texts such as NAME=FILE, or files, which go by their own name."""
+def _pairs(option: Option, value: Any, door: Door) -> tuple[tuple[str, Any], ...]:
+    """Values with their names: a mapping, or texts such as NAME=FILE; what has no name has an empty one."""
     if isinstance(value, Mapping):
-        return {str(name): _one(option, part, door) for name, part in value.items()}
-    found: dict[str, Any] = {}
-    for part in [value] if isinstance(value, (str, Path)) else value:
+        return tuple((str(name), _one(option, part, door)) for name, part in value.items())
+    several = value if isinstance(value, (list, tuple)) else [value]
+    found: list[tuple[str, Any]] = []
+    for part in several:
         name, equals, rest = str(part).partition("=") if isinstance(part, (str, Path)) else ("", "", "")
-        if not equals or not name or not rest:
-            if not option.opt.metavar.startswith("["):  # where the name may be left out, metavar is [NAME=]FILE
-                raise InputError(f"{option.told(part)}: expected {option.opt.metavar or 'NAME=VALUE'}")
-            name, rest = door.name_of(part), cast(str, part)
-        if name in found:
-            raise InputError(f"two files go by the name {name}; name one of them yourself, as NAME=FILE")
-        found[name] = _one(option, rest, door)
-    return found
+        if equals and not (name and rest):
+            what = f"'{name}' cannot be a name" if not name else "nothing stands behind ="
+            raise InputError(f"{option.told(part)}: {what}; expected {option.opt.metavar or 'NAME=VALUE'}")
+        found.append((name if equals else "", _one(option, rest if equals else part, door)))
+    return tuple(found)
 
 
 def _one(option: Option, value: Any, door: Door) -> Any:

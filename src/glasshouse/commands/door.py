@@ -70,10 +70,6 @@ class Door:
             return source
         raise InputError(f"{name} is of type {type(value).__name__}; expected text")
 
-    def name_of(self, value: Any) -> str:
-        """What something goes by that was given without a name."""
-        return Path(value).name.partition(".")[0] if isinstance(value, (str, Path)) else "given"
-
     def said_by(self, value: Any) -> Mapping[str, object]:
         return value.told() if isinstance(value, Filed) else {}
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # heavy modules are imported when a result is looked at
 
     from glasshouse.engine.ledger import Refusal
     from glasshouse.engine.lifecycle import Ended
-    from glasshouse.report.figure import Figure
+    from glasshouse.report.figure import Drawn
 
 S = TypeVar("S")
 DONE, FINDINGS, BAD_INPUT, OUR_BUG, INTERRUPTED = 0, 1, 2, 3, 130
@@ -78,16 +78,16 @@ class Result(Generic[S]):
         names = [one.partition(".")[0] for one in self.files if one.endswith(FRAMES)]
         return {name: self.frame(name) for name in names}
 
-    def figure(self, name: str = "") -> Figure:
+    def figure(self, name: str = "") -> Drawn:
         """A picture of the result: the first one, or that of this name."""
-        from glasshouse.report.figure import Figure
+        from glasshouse.report.figure import Drawn
 
         pictures = {one.removesuffix(".svg"): one for one in self.files if one.endswith(".svg")}
         if not pictures:
             raise InputError(f"this result of {self.command} has no picture; its frames: {', '.join(self.frames)}")
         if name and name not in pictures:
             raise unknown(f"picture of {self.command}", name, pictures)
-        return Figure(self.ended.files.read(pictures[name or next(iter(pictures))]).decode())
+        return Drawn(self.ended.files.read(pictures[name or next(iter(pictures))]).decode())
 
     def write(self, folder: str | Path) -> Path:
         """Write the files of the result into a new folder, for the owner alone."""

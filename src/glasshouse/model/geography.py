@@ -36,6 +36,11 @@ class Geography:
         """Every level by name, coarse to fine, mapped levels first."""
         return (*self.mappings, *self.lengths)
 
+    @property
+    def coarsest(self) -> str:
+        """The level of the largest areas that codes begin with."""
+        return next(iter(self.lengths))
+
     def with_mapping(self, level: str, codes: Mapping[str, str]) -> Geography:
         """The same geography with one more level, given as the code of each place."""
         if level in self.lengths:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.release import Counts
-from glasshouse.program import ladder as rungs
+from glasshouse.program.answers import some
 from glasshouse.program.histogram import Area, Compiled, Problem, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder
@@ -128,7 +128,7 @@ class _Numbers:
 def fits_something(problem: Problem, ladder: Ladder) -> tuple[Outcome, Proof]:
     """Does anything fit the first program? With the proof if nothing does."""
     seeds = np.zeros(len(problem.programs), np.uint64)
-    drawn = rungs.some(problem.split(propagate=ladder.propagate), seeds, ladder)
+    drawn = some(problem.split(propagate=ladder.propagate), seeds, ladder)
     return drawn.outcome[0], drawn.proof[0]
 
 

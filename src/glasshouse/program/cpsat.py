@@ -34,10 +34,8 @@ def cpsat(program: IntegerProgram, limit: Limit) -> Solution:
     if (lower > upper).any():
         return Solution(Outcome.INFEASIBLE, proof=Proof.EXACT)  # single rows contradict the limits
     missing = bool((lower <= -UNLIMITED).any() or (upper >= UNLIMITED).any())
-    if missing and program.largest_cost:
-        falls = refuse_unbounded(program, cpsat, limit)
-        if falls is not None:
-            return falls
+    if missing and program.largest_cost and cpsat(program.falling(), limit).x is not None:
+        return refuse_unbounded(cpsat(program.without_cost(), limit))
     floor = dual_bound(program, np.zeros(len(program.row_lower)))
     if not limit.branches:
         return Solution(Outcome.STOPPED, floor=floor)  # it has no relaxation to stop at

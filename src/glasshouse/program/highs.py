@@ -69,7 +69,7 @@ def highs(program: IntegerProgram, limit: Limit) -> Solution:
         proven = relaxation.duals is not None and infeasible(program, relaxation.duals)
         return Solution(Outcome.INFEASIBLE, proof=Proof.EXACT if proven else Proof.UNDECIDED)
     if relaxation.status in _ENDLESS:
-        return refuse_unbounded(program, highs, limit) or Solution(Outcome.STOPPED)
+        return _endless(program, limit) or Solution(Outcome.STOPPED)
     floor = None
     x = _whole(program, relaxation.x)
     if relaxation.status == _Status.kOptimal and relaxation.x is not None and relaxation.duals is not None:
@@ -87,6 +87,13 @@ def highs(program: IntegerProgram, limit: Limit) -> Solution:
     if left <= 0:
         return Solution(Outcome.STOPPED, bound=floor, floor=floor, clock=True)
     return _branch(program, limit, left, floor)
+
+
+def _endless(program: IntegerProgram, limit: Limit) -> Solution | None:
+    """Refuse a cost that falls without end; None where no direction is found in which it does."""
+    if highs(program.falling(), limit).x is None:
+        return None
+    return refuse_unbounded(highs(program.without_cost(), limit))
 
 
 def relax(program: IntegerProgram, limit: Limit) -> Relaxation:
@@ -118,7 +125,7 @@ def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | 
     if status == _Status.kInfeasible:
         return Solution(Outcome.INFEASIBLE, floor=floor)
     if status in _ENDLESS:
-        return refuse_unbounded(program, highs, limit) or Solution(Outcome.STOPPED, floor=floor)
+        return _endless(program, limit) or Solution(Outcome.STOPPED, floor=floor)
     solution = engine.getSolution()
     x = _whole(program, np.array(solution.col_value)) if solution.value_valid else None
     claimed = engine.getInfo().mip_dual_bound

@@ -176,6 +176,22 @@ class IntegerProgram:
             coefficient=np.append(self.coefficient, coefficients[used]),
         )
 
+    def only(self, chosen: Count) -> IntegerProgram:
+        """The program of some of its variables (ascending), without what the others add to the rows."""
+        number = np.full(len(self.cost), -1, np.int64)
+        number[chosen] = np.arange(len(chosen))
+        kept = number[self.index] >= 0
+        return replace(
+            self,
+            known=None,
+            cost=self.cost[chosen],
+            lower=self.lower[chosen],
+            upper=self.upper[chosen],
+            starts=np.concatenate([[0], np.cumsum(kept)])[self.starts],
+            index=number[self.index[kept]].astype(np.int32),
+            coefficient=self.coefficient[kept],
+        )
+
     @cached_property
     def implied(self) -> tuple[Count, Count]:
         """The limits of the variables, with limits that single rows imply in place of missing ones.
@@ -255,17 +271,16 @@ def at_once(program: IntegerProgram, limit: Limit) -> Solution | None:
     return None
 
 
-def refuse_unbounded(program: IntegerProgram, solver: Solver, limit: Limit) -> Solution | None:
-    """Raise when the cost falls without end, shown by an x that fits and a direction; None when no direction is found.
-
-    Where there is a direction and no x is found, the answer to the question whether anything fits is returned.
-    """
-    if solver(program.falling(), limit).x is None:
-        return None
-    start = solver(program.without_cost(), limit)
+def refuse_unbounded(start: Solution) -> Solution:
+    """Raise when there is a direction in which the cost falls and an x that fits; else say that none was found."""
     if start.x is None:
         return start
     raise Unbounded("the cost of this program falls without end; give every variable that lowers it an upper limit")
+
+
+def higher(one: int | None, other: int | None) -> int | None:
+    """Of two floors, the one that says more."""
+    return max((floor for floor in (one, other) if floor is not None), default=None)
 
 
 def largest(values: Whole) -> int:

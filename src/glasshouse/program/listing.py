@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.program import ladder as rungs
+from glasshouse.program.answers import minimum, refuse_endless
 from glasshouse.program.bounds import linear
 from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import Ladder, weaker
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.search import enumerate_part
@@ -62,7 +62,7 @@ def top(problem: Problem, t: int, cost: Array, number: int = 0, ladder: Ladder =
 
 
 def _listed(whole: Split, number: int, cost: Array, wanted: int, ladder: Ladder, *, cheapest: bool) -> Listing:
-    rungs.refuse_endless(whole, linear(cost))
+    refuse_endless(whole, linear(cost))
     first, last = int(whole.whole.first[number]), int(whole.whole.first[number + 1])
     if whole.impossible[number]:
         return Listing(np.empty((0, last - first), np.int64), np.empty(0, np.int64), True, Proof.EXACT)
@@ -72,11 +72,11 @@ def _listed(whole: Split, number: int, cost: Array, wanted: int, ladder: Ladder,
     values = np.array([int(base @ rows[0])])
     proof, complete = Proof.EXACT, True
     for part in np.flatnonzero(whole.owner == number):
-        inside = whole.origin[whole.parts.first[part] : whole.parts.first[part + 1]]
+        inside = whole.variables(int(part))
         x, through, sure = _of_part(whole.parts, int(part), cost[inside], wanted, ladder, cheapest=cheapest)
         if through and not len(x):  # nothing fits this part, so nothing fits
             return Listing(np.empty((0, last - first), np.int64), np.empty(0, np.int64), True, sure)
-        proof = rungs.weaker(proof, sure)
+        proof = weaker(proof, sure)
         complete &= through
         rows, values = _combined(rows, values, x, x @ cost[inside], inside - first, wanted)
     return Listing(rows, values, complete, proof)
@@ -122,8 +122,8 @@ def _boxes(program: Programs, cost: Array, wanted: int, ladder: Ladder) -> tuple
         if (lower > upper).any():
             return
         box = split(replace(program, lower=lower, upper=upper), np.zeros(1, np.bool_), propagate=ladder.propagate)
-        answers = rungs.minimum(box, linear(cost), ladder)
-        proof = rungs.weaker(proof, answers.proof[0])
+        answers = minimum(box, linear(cost), ladder)
+        proof = weaker(proof, answers.proof[0])
         if answers.outcome[0] in (Outcome.OPTIMAL, Outcome.FEASIBLE):
             heapq.heappush(heap, (int(answers.value[0]), next(ticket), answers.x, lower, upper))
 

@@ -18,9 +18,8 @@ from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.histogram import Compiled
 from glasshouse.program.integer import IntegerProgram, Outcome, Proof, Solution
-from glasshouse.program.ladder import Ladder, engage
+from glasshouse.program.ladder import Ladder, cheapest_of_many
 from glasshouse.program.propagate import Array
-from glasshouse.program.prove import certified
 
 CLIMB = Ladder()
 ROUNDS = 60  # of adding lines
@@ -118,7 +117,7 @@ def nearest_sums(
     step = int(np.concatenate([weights[weights > 0], own[own > 0]]).min(initial=1))
     for _ in range(ROUNDS):
         program = _program(members, noisy, weights, soft, lines, between, own, beside)
-        solution = _solved(program, ladder, step, thorough)
+        solution = cheapest_of_many(program, ladder, step, thorough=thorough)
         if solution.x is None:
             return _unanswered(members, solution)
         counts = solution.x[: members.shape[1]]
@@ -133,32 +132,6 @@ def nearest_sums(
         for at in missed:
             lines[at] = sorted({*lines[at], int(errors[at]) - 1, int(errors[at])})
     return _answer(replace(solution, proof=Proof.UNDECIDED), members, counts, error)
-
-
-def _solved(program: IntegerProgram, ladder: Ladder, weight: int, thorough: bool) -> Solution:
-    """The cheapest x, first among columns that the relaxation finds worth their cost; then, if need be, among all.
-
-    Of some ten thousand cells nearly all are out of the question. Branch and bound on the few that are not is a hundred
-    times quicker, and the relaxation's bound holds for the whole program: an x that meets it is proved.
-    """
-    some = None
-    if ladder.engines:
-        relaxed = ladder.engines[0](program, replace(ladder.limit, branches=False))
-        if relaxed.proof != Proof.UNDECIDED:
-            return relaxed
-        if relaxed.duals is not None and not ladder.limit.allows_nothing:
-            matrix = sparse.csr_matrix((program.coefficient, program.index, program.starts), dtype=np.float64)
-            matrix.resize(len(program.row_lower), len(program.cost))
-            worth = program.cost - matrix.T @ relaxed.duals[: len(program.row_lower)] <= weight / 2
-            fewer = replace(program, upper=np.where(worth, program.upper, program.lower))
-            found = ladder.engines[0](fewer, ladder.limit)
-            if found.x is not None:
-                floor = relaxed.floor
-                some = certified(program, Solution(Outcome.FEASIBLE, found.x, floor, floor, clock=found.clock))
-                if some.proof != Proof.UNDECIDED or not thorough:
-                    return some
-    best = engage(program, ladder, confirm=True)
-    return some if best.x is None and some is not None else best
 
 
 def _refuse(

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError
 from glasshouse.model.records import Count
 from glasshouse.model.schema import EVERYONE, Predicate, Recode
-from glasshouse.program import ladder as rungs
+from glasshouse.program.answers import Answers, minimum, some
 from glasshouse.program.bounds import Cost, distance, linear
 from glasshouse.program.histogram import Problem
-from glasshouse.program.ladder import Answers, Ladder
+from glasshouse.program.ladder import Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, split, with_sums
 
@@ -32,12 +32,12 @@ def one(problem: Problem, rng: np.random.Generator, ladder: Ladder = CLIMB) -> A
     but histograms do not have equal chances, and what a solver had to complete leans to its vertices.
     """
     seeds = rng.integers(0, 2**64, len(problem.programs), dtype=np.uint64)
-    return rungs.some(problem.split(propagate=ladder.propagate), seeds, ladder)
+    return some(problem.split(propagate=ladder.propagate), seeds, ladder)
 
 
 def best(problem: Problem, cost: Array, ladder: Ladder = CLIMB) -> Answers:
     """A histogram of least cost for each program; `cost` is per record, by variable."""
-    return rungs.minimum(problem.split(propagate=ladder.propagate), linear(cost), ladder)
+    return minimum(problem.split(propagate=ladder.propagate), linear(cost), ladder)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def farthest(
         variables = np.flatnonzero(counted[problem.cell] & among[problem.place])
         cost = _spread(len(begin), variables, begin[variables], halved[problem.programs.program_of[variables]])
         whole = problem.split(propagate=ladder.propagate)
-        answers = rungs.minimum(whole, cost, ladder, start=begin, fitting=fitting)
+        answers = minimum(whole, cost, ladder, start=begin, fitting=fitting)
         x = answers.x
     else:
         group, knots, owner = _groups(problem, start, coarse, counted, among)
@@ -122,7 +122,7 @@ def farthest_in_groups(
     longer_begin[old] = begin
     np.add.at(longer_begin, new[group[group >= 0]], begin[group >= 0])
     whole = split(longer, bad, propagate=ladder.propagate)
-    answers = rungs.minimum(whole, cost, ladder, start=longer_begin, fitting=fitting)
+    answers = minimum(whole, cost, ladder, start=longer_begin, fitting=fitting)
     return answers, answers.x[old]
 
 

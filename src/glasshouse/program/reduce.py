@@ -71,6 +71,15 @@ class Programs:
             self.coefficient[entries],
         )
 
+    @staticmethod
+    def of(program: IntegerProgram) -> Programs:
+        """A program, without its cost, as the only one."""
+        ends = np.array([0, len(program.cost)]), np.array([0, len(program.row_lower)])
+        return Programs(
+            ends[0], program.lower, program.upper, ends[1], program.row_lower, program.row_upper, program.starts,
+            program.index, program.coefficient,
+        )  # fmt: skip
+
     def integer_program(self, cost: Array) -> IntegerProgram:
         """All programs as one, for a solver."""
         return IntegerProgram(
@@ -112,6 +121,10 @@ class Split:
     parts: Programs
     owner: Array  # the program of each part
     origin: Array  # the variable of the whole that each variable of a part is
+
+    def variables(self, part: int) -> Array:
+        """The variables of the whole that those of a part are."""
+        return self.origin[self.parts.first[part] : self.parts.first[part + 1]]
 
 
 def split(programs: Programs, refused: NDArray[np.bool_], *, propagate: bool = True) -> Split:

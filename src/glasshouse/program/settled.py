@@ -1,36 +1,28 @@
 """Which counts are the same in every histogram that fits? Thousands of descriptions at once.
 
 One histogram that fits gives each description the only count it can have for certain; any other that counts differently
-refutes it. So a few drawn histograms refute most, each asked-for extreme refutes more on its way, and only what must
-be true is asked for in both directions. A bound on one description holds for others: where a wider one counts no more,
-neither does a narrower one, and where a narrower one counts no less, neither does a wider one.
+refutes it. So a few histograms next to it refute most, each asked-for extreme refutes more on its way, and only what
+must be true is asked for in both directions. A bound on one description holds for others: where a wider one counts no
+more, neither does a narrower one, and where a narrower one counts no less, neither does a wider one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED
-from glasshouse.program import ladder as rungs
-from glasshouse.program import search
-from glasshouse.program.bounds import linear
+from glasshouse.program.extremes import LEAST, MOST, Extremes, Flags, distinct, solutions_of
 from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import Ladder
-from glasshouse.program.moves import exchanges, wandered
+from glasshouse.program.ladder import ORDER, Ladder
 from glasshouse.program.propagate import Array
-from glasshouse.program.ranges import LISTED
-from glasshouse.program.reduce import Programs, Split, split
+from glasshouse.program.reduce import Programs
 
 CLIMB = Ladder()
-WALKS = 6  # known solutions that are looked around
-AT_ONCE = 512  # sets whose changes are counted together
-Flags = NDArray[np.bool_]
 
 
 class Verdict(IntEnum):
@@ -45,7 +37,7 @@ class Verdict(IntEnum):
 class Settled:
     """For each description its verdict, `low <= every count <= high`, and the least and most that were met.
 
-    Of what is refuted no more was asked than that. `listed` says that every histogram that fits was looked at.
+    Of what is refuted no more was asked than that.
     """
 
     verdict: NDArray[np.int8]
@@ -54,7 +46,6 @@ class Settled:
     met_low: Array
     met_high: Array
     proof: tuple[Proof, ...]
-    listed: bool
     solver_calls: int
     clock: bool
 
@@ -77,146 +68,54 @@ def settled(
     whole = problem.split(propagate=ladder.propagate)
     first = int(problem.programs.first[number])
     fixed = start.copy()
-    parts = []
+    parts: list[tuple[Extremes, Array]] = []
     for part in np.flatnonzero(whole.owner == number):
-        columns = whole.origin[whole.parts.first[part] : whole.parts.first[part + 1]] - first
+        columns = whole.variables(int(part)) - first
         fixed[columns] = 0
-        parts.append(_Part(whole.parts.only(int(part)), columns, start[columns], inside, meeting, ladder))
-    base_low, base_high = inside @ fixed, meeting @ fixed
-    alive = base_low == base_high
-    for one in parts:
-        alive &= one.agree[one.of]
-    for one in parts:
-        one.ask(alive)
-        alive &= one.agree[one.of]
-    sums = [base_low.copy(), base_high.copy(), base_low.copy(), base_high.copy()]
+        pairs, of = distinct(np.concatenate([inside[:, columns], meeting[:, columns]], axis=1))
+        parts.append((_begun(whole.parts.only(int(part)), start[columns], pairs, ladder), of))
+    low, high = inside @ fixed, meeting @ fixed
+    met_low, met_high = low.copy(), high.copy()
+    alive = low == high
+    for one, of in parts:
+        alive &= one.agree[of]
+    for one, of in parts:
+        _ask(one, of[alive])
+        alive &= one.agree[of]
     sure = np.zeros(len(inside), np.int64)
-    for one in parts:
-        for total, known in zip(sums, (one.low, one.high, one.met_low, one.met_high), strict=True):
-            total += known[one.of]
-        sure = np.maximum(sure, np.maximum(one.sure_low, one.sure_high)[one.of])
-    low, high, met_low, met_high = (np.minimum(total, UNLIMITED) for total in sums)
+    for one, of in parts:
+        least, most = one.ends
+        for total, known in ((low, least.bound), (high, most.bound), (met_low, least.met), (met_high, most.met)):
+            total += known[of]
+        sure = np.maximum(sure, np.maximum(least.proof, most.proof)[of])
+    low, high, met_low, met_high = (np.minimum(total, UNLIMITED) for total in (low, high, met_low, met_high))
     verdict = np.where(met_low < met_high, Verdict.REFUTED, np.where(low == high, Verdict.SETTLED, Verdict.OPEN))
     proof = tuple(
-        Proof.UNDECIDED if verdict[at] == Verdict.OPEN else Proof.EXACT if verdict[at] else rungs.ORDER[sure[at]]
+        Proof.UNDECIDED if verdict[at] == Verdict.OPEN else Proof.EXACT if verdict[at] else ORDER[sure[at]]
         for at in range(len(verdict))
     )
-    return Settled(
-        verdict.astype(np.int8), low, high, met_low, met_high, proof, all(one.listed for one in parts),
-        sum(one.calls for one in parts), any(one.clock for one in parts),
-    )  # fmt: skip
+    calls, clock = sum(one.calls for one, _ in parts), any(one.clock for one, _ in parts)
+    return Settled(verdict.astype(np.int8), low, high, met_low, met_high, proof, calls, clock)
 
 
-class _Part:
-    """One part of a program: what every set of its variables counts at least and at most, as far as it was asked."""
-
-    def __init__(
-        self, program: Programs, columns: Array, start: Array, inside: Flags, meeting: Flags, ladder: Ladder
-    ) -> None:
-        self.start, self.ladder = start, ladder
-        pairs, of = np.unique(
-            np.packbits(np.concatenate([inside[:, columns], meeting[:, columns]], axis=1), axis=1),
-            axis=0, return_inverse=True,
-        )  # fmt: skip
-        self.of: Array = of.reshape(-1)
-        width = len(columns)
-        both = np.unpackbits(pairs, axis=1, count=2 * width).astype(np.bool_)
-        self.inside, self.meeting = both[:, :width], both[:, width:]
-        self.calls, self.clock = 0, False
-        pool, self.listed = search.enumerate_part(program, 0, LISTED, 4 * LISTED) if ladder.nodes > 0 else (None, False)
-        self.split: Split | None = None
-        if pool is None or not self.listed:
-            self.split = split(program, np.zeros(1, np.bool_), propagate=ladder.propagate)
-            pool = start[None, :]
-        least, most = self.inside @ pool.T, self.meeting @ pool.T
-        self.met_low, self.met_high = least.min(axis=1), most.max(axis=1)
-        self.low, self.high = self.met_low.copy(), self.met_high.copy()
-        if self.split is not None:
-            self.low = self.inside @ self.split.lower
-            self.high = np.minimum(self.meeting @ self.split.upper, UNLIMITED)
-            endless = self.meeting @ (self.split.upper >= UNLIMITED)  # more of such a cell always fits
-            self.met_high[endless] = self.high[endless] = UNLIMITED
-            self._look_around(program)
-        self.sure_low, self.sure_high = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
-
-    def _look_around(self, program: Programs) -> None:
-        """Refute by solutions next to known ones: an exchange changes the counts of sets it leads into or out of."""
-        rng, x = np.random.default_rng(0), self.start
-        for _ in range(WALKS):
-            moves = exchanges(program, x, rng)
-            open_ = np.flatnonzero(self.agree)
-            if not len(moves) or not len(open_):
-                break
-            for begin in range(0, len(open_), AT_ONCE):
-                some = open_[begin : begin + AT_ONCE]
-                for sets, met, least in ((self.inside, self.met_low, True), (self.meeting, self.met_high, False)):
-                    chosen = sets[some].astype(np.int8)
-                    change = chosen[:, moves[:, 2]] + chosen[:, moves[:, 3]]
-                    change -= chosen[:, moves[:, 0]] + chosen[:, moves[:, 1]]
-                    there = sets[some] @ x
-                    if least:
-                        met[some] = np.minimum(met[some], there + change.min(axis=1))
-                    else:
-                        met[some] = np.maximum(met[some], there + change.max(axis=1))
-            x = wandered(program, x, moves, rng)
-
-    @property
-    def agree(self) -> Flags:
-        """The sets that count the same in every solution met."""
-        return np.asarray(self.met_low == self.met_high)
-
-    def ask(self, alive: Flags) -> None:
-        """Ask for the most, wide sets first, and for the least, narrow sets first, of sets that may be settled."""
-        if self.split is None:
-            return
-        wanted = np.zeros(len(self.low), np.bool_)
-        wanted[self.of[alive]] = True
-        chosen = np.flatnonzero(wanted & self.agree)
-        some = _Some(self.inside[chosen], self.meeting[chosen], *(array[chosen] for array in self._known))
-        for number in np.argsort(-some.meeting.sum(axis=1), kind="stable"):
-            if some.met_low[number] == some.met_high[number] < some.high[number]:
-                self._ask(self.split, some, int(number), most=True)
-        for number in np.argsort(some.inside.sum(axis=1), kind="stable"):
-            if some.met_high[number] == some.met_low[number] > some.low[number]:
-                self._ask(self.split, some, int(number), most=False)
-        for array, found in zip(self._known, some[2:], strict=True):
-            array[chosen] = found
-
-    @property
-    def _known(self) -> tuple[Array, ...]:
-        return self.low, self.high, self.met_low, self.met_high, self.sure_low, self.sure_high
-
-    def _ask(self, whole: Split, some: _Some, number: int, *, most: bool) -> None:
-        chosen = some.meeting[number] if most else some.inside[number]
-        cost = chosen.astype(np.int64)
-        answers = rungs.minimum(whole, linear(-cost if most else cost), self.ladder, start=self.start)
-        self.calls += 1
-        self.clock |= bool(answers.clock[0])
-        if answers.fits[0]:
-            np.minimum(some.met_low, some.inside @ answers.x, out=some.met_low)
-            np.maximum(some.met_high, some.meeting @ answers.x, out=some.met_high)
-        # a floor is exact whatever else is undecided; where two engines agree they have raised it
-        how = rungs.ORDER.index(Proof.TWO_ENGINES if answers.proof[0] == Proof.TWO_ENGINES else Proof.EXACT)
-        if most:
-            bound = -int(answers.floor[0])
-            fewer = ~(some.meeting & ~chosen).any(axis=1)  # sets inside this one count no more
-            better = fewer & (some.high > bound)
-            some.high[better], some.sure_high[better] = bound, how
-        else:
-            bound = int(answers.floor[0])
-            more = ~(chosen & ~some.inside).any(axis=1)  # sets around this one count no less
-            better = more & (some.low < bound)
-            some.low[better], some.sure_low[better] = bound, how
+def _begun(program: Programs, start: Array, pairs: Flags, ladder: Ladder) -> Extremes:
+    """What solutions that are listed, or lie next to the start, say of pairs of sets that stand side by side."""
+    pool, through = solutions_of(program, ladder)
+    # a list that was stopped is not counted: for thousands of sets that takes longer than it saves
+    solutions, width = (pool if through else start[None, :]), len(start)
+    part = Extremes(program, ladder, solutions, (LEAST, pairs[:, :width]), (MOST, pairs[:, width:]), all_there=through)
+    if not through:
+        part.look_around()
+    return part
 
 
-class _Some(NamedTuple):
-    """The sets of a part that may be settled, and what is known of them."""
-
-    inside: Flags
-    meeting: Flags
-    low: Array
-    high: Array
-    met_low: Array
-    met_high: Array
-    sure_low: Array
-    sure_high: Array
+def _ask(part: Extremes, wanted: Array) -> None:
+    """Ask for the most, wide sets first, and for the least, narrow sets first, of sets that may be settled."""
+    alive = np.zeros(len(part.agree), np.bool_)
+    alive[wanted] = True
+    chosen = np.flatnonzero(alive & part.agree)
+    some = least, most = tuple(end.only(chosen) for end in part.ends)
+    part.ask(some, 1, np.argsort(-most.sizes, kind="stable"), settling=True)
+    part.ask(some, 0, np.argsort(least.sizes, kind="stable"), settling=True)
+    for end, learnt in zip(part.ends, some, strict=True):
+        end.put(chosen, learnt)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Final, Literal
+
+from glasshouse.report.language import one as one_text
 
 Version = Literal["internal", "public"]
 Style = Literal["share", "points", "number"]  # 12.3%, +1.2 points, 3.14
@@ -81,17 +84,21 @@ class Definition:
     term: str  # as columns refer to it
     title: str
     meaning: str
-    worse: str  # "higher is worse", "lower is worse", or "" where neither is
+    worse: str  # the way that is worse, "higher" or "lower", if one is
     page: str = ""  # of docs/
 
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column, the term that defines its numbers, and whether they are somebody else's, as published."""
+    """The head of a column, the term that defines its numbers, and whether they are somebody else's, as published.
+
+    `above` are the headings over it, from the top down; neighbours under the same ones share them.
+    """
 
     title: str
     term: str = ""
     published: bool = False
+    above: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,9 @@ class Table:
     """Numbers in rows. `source` says which data files they come from, and how; `records`: never in public.
 
     The first `keys` columns name a row. On the page at most `shown` rows stand; the workbook has all. `places` is the
-    column that counts the places behind a row, where single ones could be: the public version looks at it.
+    column that counts the places behind a row, where single ones could be: the public version looks at it. `panels`:
+    the first column is a line over the rows that share it. Rows that share the words of the column `band` stand
+    together.
     """
 
     name: str
@@ -112,15 +121,39 @@ class Table:
     records: bool = False
     shown: int = 25
     places: int | None = None
+    panels: bool = False
+    band: int | None = None
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the numbers as they are printed, with their intervals."""
+        head = "".join(f"<th>{escape(' '.join((*one.above, one.title)))}</th>" for one in self.columns)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(said(cell))}</td>' for cell in row)}</tr>" for row in self.rows)
+        return (
+            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
 
 
 @dataclass(frozen=True)
 class Series:
-    """A column of the table as marks of one look; `guess` and published values are rings or ticks beside them."""
+    """A column of the table as marks of one look; `guess` and published values are rings or ticks beside them.
+
+    A `box` is around the column, its median: `box` are the columns of its low whisker, first and third quartile, high
+    whisker, and largest. A `path` joins marks of all groups, from left to right.
+    """
 
     column: int
     label: str
-    look: Literal["bar", "dot", "ring", "tick"] = "dot"
+    look: Literal["bar", "dot", "ring", "tick", "line", "path", "box"] = "dot"
+    box: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis of numbers: what they are, and how it is divided."""
+
+    title: str = ""
+    kind: Literal["linear", "log", "root"] = "linear"
+    zero: bool = False  # it begins there
 
 
 @dataclass(frozen=True)
@@ -140,6 +173,68 @@ class Chart:
     up: bool = False
     panel: int | None = None
     most: int = 20  # rows drawn
+    scale: Literal["linear", "root"] = "linear"
+    rule: float | None = None  # a number to compare with, as a dashed line
+    bare: bool = False  # many narrow bars, without names
+
+
+@dataclass(frozen=True)
+class Field:
+    """Tiles behind curves: where things lie, as dark as there are many.
+
+    A row of the table is a tile: left, right, bottom, top, and how many, one of `steps` in words. Tiles below 0 are of
+    things that are exactly 0.
+    """
+
+    table: Table
+    steps: tuple[str, ...]
+    axis: str
+
+
+@dataclass(frozen=True)
+class Curves:
+    """A picture of numbers against numbers: each row of the table stands where column `x` and a series say.
+
+    Rows with the same words in the key column `group` have one look, those with the same `panel` a panel. Intervals are
+    bands along lines, and thin lines at other marks. `nested`: earlier lines narrow over wider later ones, so that
+    lines that coincide are all seen. `names`: a column whose words stand beside the marks.
+    """
+
+    name: str
+    title: str
+    says: Sentence
+    table: Table
+    x: int
+    series: tuple[Series, ...]
+    across: Scale
+    up: Scale
+    group: int | None = None
+    panel: int | None = None
+    names: int | None = None
+    rule_x: float | None = None
+    rule_y: float | None = None
+    nested: bool = False
+    field: Field | None = None
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """A picture of a table as tiles: `x` and `y` are key columns, and a tile is as dark as its number is high.
+
+    Words have a colour each instead. `panel` and `row` are key columns whose values have panels side by side, and below
+    each other.
+    """
+
+    name: str
+    title: str
+    says: Sentence
+    table: Table
+    column: int
+    x: int
+    y: int
+    axis: str
+    panel: int | None = None
+    row: int | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +247,11 @@ class Shape:
 
 @dataclass(frozen=True)
 class Map:
-    """Areas where they lie, as dark as their number is high; `table` has the areas' codes in its first column."""
+    """Areas where they lie, as dark as their number is high; `table` has the areas' codes in its first column.
+
+    Where `panel` is a key column, its values have a map each; then `links` leads from areas to others, by their codes.
+    Numbers of both signs, as of change, are marks up and down, as large as the number.
+    """
 
     name: str
     title: str
@@ -161,6 +260,9 @@ class Map:
     column: int
     shapes: Mapping[str, Shape]
     axis: str
+    panel: int | None = None
+    links: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)  # of each panel
+    degrees: bool | None = None  # whether coordinates are; None: if they look so
 
 
 @dataclass(frozen=True)
@@ -206,7 +308,8 @@ class Words:
     points: tuple[Sentence, ...] = ()
 
 
-Block = Words | Table | Chart | Map | Explorer | Noise
+Picture = Chart | Curves | Tiles | Map
+Block = Words | Table | Picture | Explorer | Noise
 
 
 @dataclass(frozen=True)
@@ -248,6 +351,7 @@ class Report:
     certificate: tuple[tuple[str, str], ...]
     thresholds: int = 0  # how many were set, passed or not
     verdict: Sentence = ""  # all of it in one sentence
+    listed: bool = True  # its numbers are in numbers.csv, and the page's script tells of each
 
     def tables(self) -> Iterator[Table]:
         """Every table once, in the order of the page: those under pictures too."""
@@ -280,7 +384,7 @@ def words(cell: Cell) -> str:
         case str():
             return cell
         case Hidden():
-            return "hidden"
+            return one_text("numbers.hidden")
         case Count():
             return f"{cell.value:,}"
         case Share():
@@ -302,14 +406,14 @@ def text(sentence: Sentence) -> str:
     """
     if isinstance(sentence, str):
         return sentence
-    return sentence.template.format(*("(hidden)" if cell is HIDDEN else words(cell) for cell in sentence.cells))
+    return sentence.template.format(*(f"({words(cell)})" if cell is HIDDEN else words(cell) for cell in sentence.cells))
 
 
 def styled(value: float, style: Style) -> str:
     if style == "share":
         return f"{value:.1%}"
     if style == "points":
-        return f"{round(100 * value, 1) + 0.0:+.1f} points"  # and no minus before 0
+        return one_text("numbers.points").format(value=round(100 * value, 1) + 0.0)  # and no minus before 0
     return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
@@ -318,7 +422,7 @@ def interval(cell: Cell) -> str:
     if not isinstance(cell, (Share, Measure)) or cell.low is None or cell.high is None:
         return ""
     style: Style = cell.style if isinstance(cell, Measure) else "share"
-    return f"{styled(cell.low, style)} to {styled(cell.high, style)}"
+    return one_text("numbers.interval").format(low=styled(cell.low, style), high=styled(cell.high, style))
 
 
 def said(cell: Cell) -> str:
@@ -330,30 +434,3 @@ def said(cell: Cell) -> str:
 def value_of(cell: Cell) -> float | None:
     """A cell as a number to draw, if it is one."""
     return float(cell.value) if isinstance(cell, (Count, Share, Measure)) else None
-
-
-@dataclass(frozen=True)
-class Numbered:
-    """A number of the report and where it stands: its line in `numbers.csv`."""
-
-    line: int
-    table: str
-    row: str
-    column: str
-    cell: Cell
-    term: str
-    source: str
-
-
-def numbered(report: Report) -> Iterator[Numbered]:
-    """Every number of the report, first those of the first screen, then table by table; line 1 is the head."""
-    line = 1
-    for verdict in report.verdicts:
-        line += 1
-        yield Numbered(line, "verdict", verdict.title, "", verdict.number, verdict.term, verdict.source)
-    for table in report.tables():
-        for row in table.rows:
-            name = ", ".join(words(cell) for cell in row[: table.keys])
-            for column, cell in list(zip(table.columns, row, strict=True))[table.keys :]:
-                line += 1
-                yield Numbered(line, table.name, name, column.title, cell, column.term, table.source)

@@ -47,6 +47,7 @@ from glasshouse.report.description import (
     Cell,
     Chart,
     Count,
+    Curves,
     Explorer,
     Map,
     Measure,
@@ -57,13 +58,15 @@ from glasshouse.report.description import (
     Sentence,
     Share,
     Table,
+    Tiles,
     Verdict,
     Words,
 )
+from glasshouse.report.words import phrase
 
+THRESHOLD = 10  # persons, where nothing else is asked for
 LEAST = 3  # the lowest threshold: a hidden count has at least two values
 COARSE = 20  # thresholds that a share must be of: below, rounding would say more than the number
-TOO_FEW = "The figures of this part are about too few persons to be shown."
 _DIGITS = 4
 _NEAR = Fraction(1, 10**9)  # a float that stands for a multiple is one
 
@@ -89,7 +92,7 @@ def _section(section: Section, t: int) -> Section:
     blocks = (_block(block, t) for block in section.blocks)
     lead = _said(section.lead, t)
     if isinstance(lead, Said) and any(cell is HIDDEN for cell in lead.cells):
-        lead = TOO_FEW
+        lead = phrase("page.too_few_here")
     return replace(section, lead=lead, blocks=tuple(block for block in blocks if block is not None))
 
 
@@ -112,13 +115,17 @@ def _block(block: Block, t: int) -> Block | None:
         case Noise():  # its levels are of a budget, about nobody
             table = None if block.table is None or block.table.records else _table(block.table, t)
             return replace(block, says=_said(block.says, t), table=table)
-        case Chart() | Map() | Explorer() if block.table.records or _or_none(_table(block.table, t)) is None:
+        case Chart() | Curves() | Tiles() | Map() | Explorer() if (
+            block.table.records or _or_none(_table(block.table, t)) is None
+        ):
             return None
         case Map():
             codes = {row[0] for row in block.table.rows}
             shapes = {code: shape for code, shape in block.shapes.items() if code in codes}
             return replace(block, says=_said(block.says, t), table=_table(block.table, t), shapes=shapes)
-        case Chart() | Explorer():
+        case Curves():  # tiles behind it are counts of places that nobody looked at
+            return replace(block, says=_said(block.says, t), table=_table(block.table, t), field=None)
+        case Chart() | Tiles() | Explorer():
             return replace(block, says=_said(block.says, t), table=_table(block.table, t))
 
 

@@ -16,6 +16,8 @@ from glasshouse.model.geography import Geography
 from glasshouse.model.release import Table, attributes_counted
 from glasshouse.model.schema import Attribute, Group, Recode, Schema
 from glasshouse.model.wording import Wording, plain_wording
+from glasshouse.scenarios.households import Household
+from glasshouse.scenarios.households import read as read_household
 from glasshouse.scenarios.occupancy import Occupancy
 from glasshouse.scenarios.occupancy import read as read_occupancy
 from glasshouse.scenarios.parse import KINDS, Official, Parser, Toml, bins, dict_of, only, spell, within
@@ -58,6 +60,7 @@ class Scenario:
     reference: str = ""  # of which census published figures can stand beside those of these tables
     occupancy: Occupancy | None = None  # what another agency says of the same households, and a rule for them
     source: str = field(default="", compare=False)  # the name or folder it was loaded by
+    household: Household | None = None  # of persons: who lives together, and what makes households alike
 
     @cached_property
     def by_table(self) -> dict[str, Table]:
@@ -193,7 +196,7 @@ class _Assembly:
 
     def scenario(self, toml: Toml) -> Scenario:
         keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure occupancy"
-        keys += " reference"
+        keys += " reference household"
         only(toml, "the top level", required="title geography attribute table", optional=keys)
         patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
         self.parser = Parser(toml, patterns)
@@ -232,6 +235,9 @@ class _Assembly:
             measure=within("measure", self.measure, dict_of(toml, "measure")),
             occupancy=within("occupancy", read_occupancy, toml["occupancy"], self.parser, tables)
             if "occupancy" in toml
+            else None,
+            household=within("household", read_household, toml["household"], self.parser, geography)
+            if "household" in toml
             else None,
         )
 
@@ -325,5 +331,5 @@ def _column(word: str) -> tuple[str, int]:
     """A column and the width of its codes, as in `TRACT:6`."""
     match = re.fullmatch(r"(\w+):(\d+)", word)
     if not match:
-        raise InputError(f"geography: '{word}' is not a column with a width, such as TRACT:6")
+        raise InputError(f"geography: '{word}' is not a column with a width, such as NAME:6")
     return match[1], int(match[2])

@@ -7,7 +7,7 @@ that can be filled matches it; and asking again and again for a data set that fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from glasshouse.attack.claims.verify import Claimable, Place, Verified
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import counted
-from glasshouse.program import ladder as rungs
+from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import linear
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder
@@ -45,7 +45,7 @@ def fillable(place: Place, ladder: Ladder = CLIMB) -> Fillable:
     met = (place.x > 0) | (alone.lower > 0) | (alone.upper >= UNLIMITED)  # what nothing limits can be filled
     left = ~met & (alone.upper > 0)
     while (left & ~met).any():
-        answers = rungs.minimum(alone, linear(-(left & ~met).astype(np.int64)), ladder, start=place.x)
+        answers = minimum(alone, linear(-(left & ~met).astype(np.int64)), ladder, start=place.x)
         found = answers.fits[0] & (answers.x > 0) & left & ~met
         if found.any():
             met |= found
@@ -219,15 +219,10 @@ def cannot(verified: Verified, m: int, ladder: Ladder = CLIMB) -> Iterator[Ruled
 def _never(place: Place, chosen: Flags, m: int, ladder: Ladder) -> Proof | None:
     """The proof that these variables never hold m records in all; None when they can, or it was not decided."""
     program = place.problem.programs.only(place.number)
-    index = np.flatnonzero(chosen).astype(np.int32)
-    longer = replace(
-        program, row_first=np.array([0, len(program.row_lower) + 1]), row_lower=np.append(program.row_lower, m),
-        row_upper=np.append(program.row_upper, m), starts=np.append(program.starts, program.starts[-1] + len(index)),
-        index=np.concatenate([program.index, index]),
-        coefficient=np.concatenate([program.coefficient, np.ones(len(index), np.int64)]),
-    )  # fmt: skip
-    whole = split(longer, np.zeros(1, np.bool_), propagate=ladder.propagate)
-    answers = rungs.minimum(whole, linear(np.zeros(len(chosen), np.int64)), ladder)
+    zero = np.zeros(len(chosen), np.int64)
+    longer = program.integer_program(zero).with_row(chosen.astype(np.int64), m, m)
+    whole = split(Programs.of(longer), np.zeros(1, np.bool_), propagate=ladder.propagate)
+    answers = minimum(whole, linear(zero), ladder)
     ruled_out = answers.outcome[0] == Outcome.INFEASIBLE and answers.proof[0] != Proof.UNDECIDED
     return answers.proof[0] if ruled_out else None
 

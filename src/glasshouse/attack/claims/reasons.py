@@ -20,11 +20,11 @@ from glasshouse.attack.claims.verify import Claimable
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.release import Line, Table, counted
 from glasshouse.model.schema import Predicate
-from glasshouse.program import ladder as rungs
+from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import Cost
 from glasshouse.program.cells import Cells
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import ORDER, Ladder
 from glasshouse.program.reduce import Programs, split
 
 CLIMB = Ladder()
@@ -186,7 +186,7 @@ class Explainer:
             if outcome != Outcome.INFEASIBLE or proof == Proof.UNDECIDED:
                 return None, broken
             proofs.append(proof)
-        return max(proofs, key=rungs.ORDER.index), None
+        return max(proofs, key=ORDER.index), None
 
     def _break(self, claim: _Claim, side: int, believed: list[int], label: Ints) -> tuple[Outcome, Proof, Flags | None]:
         """A data set with fewer than m (side -1), or more, that match, and in which the numbers believed are right."""
@@ -213,7 +213,7 @@ class Explainer:
         self.asked += 1
         whole = split(programs, np.zeros(1, np.bool_), propagate=self.ladder.propagate)
         ones = np.ones(count, np.int64)
-        answers = rungs.minimum(whole, Cost(-ones, ones, held), self.ladder)  # the distance, but for a constant
+        answers = minimum(whole, Cost(-ones, ones, held), self.ladder)  # the distance, but for a constant
         broken = self._broken(answers.x, held, label) if answers.fits[0] else None
         return answers.outcome[0], answers.proof[0], broken
 

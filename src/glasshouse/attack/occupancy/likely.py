@@ -19,13 +19,12 @@ from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from glasshouse.attack.occupancy.kinds import Block, Kinds
 from glasshouse.model.records import UNLIMITED, Count
-from glasshouse.program import ladder as rungs
+from glasshouse.program.answers import some
 from glasshouse.program.integer import IntegerProgram, Outcome, Proof
-from glasshouse.program.ladder import Ladder, engage
+from glasshouse.program.ladder import Ladder, engage, relaxation, weaker
 from glasshouse.program.reduce import Programs, split
 from glasshouse.program.search import enumerate_part
 
@@ -161,7 +160,7 @@ class _Listing:
     def _relaxed(self, lower: Count, upper: Count) -> tuple[int | None, Count | None]:
         """What no census part of a box costs less than (None: there is none), and the cheapest one if it is known."""
         program = self._boxed(lower, upper)
-        solution = self.ladder.engines[0](program, replace(self.ladder.limit, branches=False))
+        solution = relaxation(program, self.ladder)
         self.clock |= solution.clock
         if solution.proof == Proof.UNDECIDED:
             return (0 if solution.floor is None else solution.floor), None
@@ -172,7 +171,7 @@ class _Listing:
         program = self._boxed(lower, upper)
         solution = engage(program, self.ladder, confirm=True)
         self.clock |= solution.clock
-        self.proof = rungs.weaker(self.proof, solution.proof)
+        self.proof = weaker(self.proof, solution.proof)
         if solution.x is None:
             self.cut |= solution.outcome != Outcome.INFEASIBLE
             return None
@@ -212,16 +211,12 @@ class _Listing:
         for sign in (1, -1):
             solution = engage(one.integer_program(sign * broken), self.ladder, confirm=True)
             self.clock |= solution.clock
-            self.proof = rungs.weaker(self.proof, solution.proof)
+            self.proof = weaker(self.proof, solution.proof)
             if solution.x is None:
                 return
             ends.append(int(broken @ solution.x))
         for number in range(ends[0], ends[1] + 1):
-            row = one.integer_program(broken).with_row(broken, number, number)
-            yield Programs(
-                one.first, one.lower, one.upper, np.array([0, len(row.row_lower)]), row.row_lower, row.row_upper,
-                row.starts, row.index, row.coefficient,
-            )  # fmt: skip
+            yield Programs.of(one.integer_program(broken).with_row(broken, number, number))
 
     def _some(self, one: Programs, wanted: int) -> Count:
         """Ways that fit a program: all, in an order by chance, or so many that were drawn."""
@@ -231,16 +226,7 @@ class _Listing:
     def _housing(self, part: Count, inside: Ints) -> Programs:
         """The program of the ways to house a census part."""
         program = self._boxed(part, part)
-        rows = sparse.csr_matrix(
-            (program.coefficient, program.index, program.starts), shape=(len(program.row_lower), len(program.cost))
-        )[:, inside].tocsr()
-        rows.sort_indices()
-        most = np.minimum(program.upper, part[self.kind])[inside]
-        return Programs(
-            np.array([0, len(inside)]), np.zeros(len(inside), np.int64), most,
-            np.array([0, len(program.row_lower)]), program.row_lower, program.row_upper,
-            rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data,
-        )  # fmt: skip
+        return Programs.of(replace(program, upper=np.minimum(program.upper, part[self.kind])).only(inside))
 
     def _drawn(self, one: Programs, wanted: int) -> Count:
         """Different ways that were drawn, in the order they came."""
@@ -249,7 +235,7 @@ class _Listing:
         found: dict[bytes, Count] = {}
         for _ in range(BATCHES):
             seeds = self.rng.integers(0, 2**64, wanted, dtype=np.uint64)
-            answers = rungs.some(split(several, np.zeros(wanted, np.bool_)), seeds, self.ladder)
+            answers = some(split(several, np.zeros(wanted, np.bool_)), seeds, self.ladder)
             self.clock |= bool(answers.clock.any())
             for x, fits in zip(answers.x.reshape(wanted, width), answers.fits, strict=True):
                 if fits:

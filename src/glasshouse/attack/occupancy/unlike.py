@@ -16,10 +16,9 @@ from glasshouse.attack.occupancy.kinds import Block, Kinds
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import Count
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import Ladder, cheapest
 from glasshouse.program.questions import farthest_in_groups
 from glasshouse.program.reduce import Programs
-from glasshouse.program.whole import cheapest
 from glasshouse.scenarios.occupancy import Key
 
 CLIMB = Ladder()
@@ -76,12 +75,7 @@ def unlike(
     if breaking and (others := _most_others(kinds, block, alike, ladder)) is not None:
         most = int(knots.sum()) + others
         return Unlike(households, most, most, Proof.EXACT)
-    single = Programs(
-        np.array([0, len(chosen)]), program.lower, program.upper, np.array([0, len(program.row_lower)]),
-        program.row_lower, program.row_upper, program.starts, program.index, program.coefficient,
-    )  # fmt: skip
-    none = np.zeros(1, np.bool_)
-    halved = np.array([not breaking])
+    single, none, halved = Programs.of(program), np.zeros(1, np.bool_), np.array([not breaking])
     answers, _ = farthest_in_groups(single, none, begin, group, knots, np.zeros(len(groups), np.int64), halved, ladder)
     total, twice = int(knots.sum()), 1 if breaking else 2
     distance, most = (twice * (total - int(end[0])) for end in (answers.value, answers.floor))

@@ -19,11 +19,13 @@ from glasshouse.errors import InputError
 from glasshouse.files.geometry import read_shapes
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
 from glasshouse.model.geography import plural
-from glasshouse.report import audit_answers, audit_certainty, audit_people
-from glasshouse.report.audit_answers import About
-from glasshouse.report.audit_certainty import Certainty
-from glasshouse.report.audit_words import definitions, label, methods, terms_of
 from glasshouse.report.description import Cell, Measure, Report, Said, Section, Sentence, Shape, Share, Tone, Verdict
+from glasshouse.report.sections import answers as audit_answers
+from glasshouse.report.sections import certainty as audit_certainty
+from glasshouse.report.sections import people as audit_people
+from glasshouse.report.sections.answers import About
+from glasshouse.report.sections.certainty import Certainty
+from glasshouse.report.sections.methods import definitions, label, methods, terms_of
 from glasshouse.scenarios.load import Scenario, load
 
 MAPPED = 3000  # places that a map can still show

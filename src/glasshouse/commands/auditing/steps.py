@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.attack.claims.withholding import named
 from glasshouse.cli.calling import call
 from glasshouse.cli.options import chosen_scenario
@@ -266,7 +267,7 @@ def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Sai
     units = _drawn_units(places, unit, config)
     inside = places.filter(pl.col(unit).is_in(units) & (pl.col("population") > 0))
     records, certain = int(inside["population"].sum()), int(inside["certain"].sum())
-    zero = inside.filter(pl.col("solvar_upper") == 0).height
+    zero = inside.filter(one_solution()).height
     rows: list[tuple[Any, ...]] = []
     base, absent = ask.before["vary"].get("not_compared", []), set(ask.before["check"]["absent"])
     there = [table for table in scenario.tables if table.name not in absent]
@@ -284,7 +285,7 @@ def _leaks(ask: Caller, config: Config, files: Files, scenario: Scenario) -> Sai
         )  # fmt: skip
         untold = [name for name in said.get("not_compared", ()) if name not in base]
         found = pl.read_parquet(folder / "places.parquet").filter(pl.col("population") > 0)
-        zeros = found.filter(pl.col("solvar_upper") == 0).height
+        zeros = found.filter(one_solution()).height
         rows.append((*whole, int(found["certain"].sum()), zero, zeros, ", ".join(untold)))
     frame = pl.DataFrame(rows, schema=LEAKS, orient="row")
     with row_writer(out) as writer:

@@ -14,11 +14,12 @@ from glasshouse.commands.auditing.steps import Step
 from glasshouse.engine.manifest import Manifest, code_hash, versions
 from glasshouse.files.output import private_file, private_folder
 from glasshouse.report.description import Chart, Map, Report
-from glasshouse.report.drawing import svg
-from glasshouse.report.page import page
-from glasshouse.report.pictures import png
 from glasshouse.report.publish import publish
-from glasshouse.report.sheets import numbers, sheets
+from glasshouse.report.render.drawing import svg
+from glasshouse.report.render.numbers import numbers
+from glasshouse.report.render.page import page
+from glasshouse.report.render.sheets import sheets
+from glasshouse.report.render.vega import png
 
 INTERNAL, PUBLIC, FIGURES = "report.html", "report-public.html", "figures"
 

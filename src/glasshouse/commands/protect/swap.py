@@ -57,6 +57,13 @@ def swap(
     households_out: Annotated[
         Path | None, Opt("Write --households, too, with the same moves.", metavar="FILE", writes=True)
     ] = None,
+    scenario: Annotated[
+        str,
+        Opt(
+            "Whose [household] says who lives together and who is alike; else the columns of the file decide.",
+            metavar="NAME|FOLDER",
+        ),
+    ] = "",
     seed: Seed = 1,
     to: ToFile = ToFile(),  # noqa: B008  # frozen
 ) -> Swapped:
@@ -64,23 +71,26 @@ def swap(
     from glasshouse.commands.work.swap import swap_file
     from glasshouse.engine.lifecycle import Made
     from glasshouse.engine.manifest import Manifest
+    from glasshouse.scenarios.load import load
 
     if not 0 <= rate <= 1:
         raise InputError(f"--rate {rate:g}: expected the share of households that change places, from 0 to 1")
     if (households is None) != (households_out is None):
         raise InputError("--households and --households-out go together: give both, or neither")
-    inputs = inputs_of({"records": records, "coordinates": coordinates, "households": households})
+    inputs = inputs_of({"records": records, "coordinates": coordinates, "households": households}, scenario)
     to.refuse_beside("--log", log, inputs.values())
     to.refuse_beside("--households-out", households_out, [*inputs.values(), log])
     parameters = {
         "rate": rate, "nearest": nearest, "small": small, "group-quarters": group_quarters, "log": log is not None,
         "households-out": str(households_out) if households_out else "", "seed": seed,
     }  # fmt: skip
+    parameters |= {"scenario": scenario} if scenario else {}
+    told = load(scenario) if scenario else None
 
     def work(path: Path, bar: Bar) -> Made[SwapCounts]:
         counts = swap_file(
             records, path, rate=rate, seed=seed, nearest=nearest, small=small, coordinates=coordinates,
-            quarters=group_quarters, log=log, households=households, households_out=households_out,
+            quarters=group_quarters, log=log, households=households, households_out=households_out, scenario=told,
         )  # fmt: skip
         prefix = "redrawn_from_"
         drawn = {key.removeprefix(prefix): counts.pop(key) for key in list(counts) if key.startswith(prefix)}

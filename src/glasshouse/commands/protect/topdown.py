@@ -45,12 +45,18 @@ def topdown(
     hold: Annotated[
         tuple[str, ...],
         Opt(
-            "Counts without noise, as total@county, or none; as the budget says.", metavar="QUERY@LEVEL", repeated=True
+            "Counts without noise, such as total@top, or none; default: as the budget says.",
+            metavar="QUERY@LEVEL",
+            repeated=True,
         ),
     ] = (),
     absence: Annotated[
         tuple[str, ...],
-        Opt("Where a group has nobody it gets nobody, as hhgq@block; or none.", metavar="QUERY@LEVEL", repeated=True),
+        Opt(
+            "Where a group has nobody it gets nobody; or none; default: as the budget says.",
+            metavar="QUERY@LEVEL",
+            repeated=True,
+        ),
     ] = (),
     places: Annotated[Path | None, Opt("Every place there is: those without records, too.", metavar="FILE")] = None,
     neighbours: Annotated[
@@ -101,7 +107,7 @@ def topdown(
 
 
 def _at(given: Sequence[str], option: str) -> At:
-    """What is held where: of `total@county` the query and the level; None if nothing was said."""
+    """What is held where: of `total@top` the query and the level; None if nothing was said."""
     if not given:
         return None
     if "none" in given:
@@ -112,6 +118,6 @@ def _at(given: Sequence[str], option: str) -> At:
     for entry in given:
         query, at, level = entry.rpartition("@")
         if not at or not query or not level:
-            raise InputError(f"{option} {entry}: expected QUERY@LEVEL, as total@county, or none")
+            raise InputError(f"{option} {entry}: expected QUERY@LEVEL, as total@top, or none")
         found.append((query, level))
     return tuple(found)

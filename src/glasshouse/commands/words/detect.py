@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_blocks, of_households, told
+from glasshouse.assess.occupancy import EVERYBODY, LIKELY, of_households, of_places, told
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.files.properties import PropertyFile
-from glasshouse.report.charts import write
-from glasshouse.report.occupancy import by_households, matched, variability
+from glasshouse.report.sections.occupancy import by_households, matched, variability
 from glasshouse.scenarios.load import Scenario
 
 SUMMARY, RATES = "summary.json", "rates.parquet"
@@ -32,10 +33,10 @@ def ended(
     files = [SUMMARY]
     lines = _lines(summary)
     if places.height:
-        write(by_households(places), folder / BY_SIZE)
+        by_households(places).save(folder / BY_SIZE)
         files.append(BY_SIZE)
         if options["solvar"] and places["solvar"].drop_nulls().len():
-            write(variability(places), folder / SOLVAR)
+            variability(places).save(folder / SOLVAR)
             files.append(SOLVAR)
             summary["solvar"] = _solvar(places)
             lines += _solvar_lines(summary["solvar"])
@@ -52,14 +53,14 @@ def ended(
             f"    the usual reason: {usual['numbers'][0]} ({usual['count'][0]:,} of {reasons.height:,} blocks)"
         )
     if options["truth"] and places.height:
-        summary["blocks_right"] = of_blocks(places)
+        summary["blocks_right"] = asdict(of_places(places))
         rates = of_households(pl.scan_parquet(folder / "matches.parquet"))
         with row_writer(folder / RATES) as writer:
             writer.write(rates)
         summary["households_right"] = told(rates)
         files.append(RATES)
         if rates.filter(pl.col("attacker") == LIKELY).height:
-            write(matched(rates), folder / MATCHED)
+            matched(rates).save(folder / MATCHED)
             files.append(MATCHED)
         lines += ["", *_right(summary)]
     with private_file(folder / SUMMARY) as stream:
@@ -140,11 +141,11 @@ def _solvar(places: pl.DataFrame) -> dict[str, dict[str, Any]]:
     for name in places.columns:
         if name.startswith("solvar") and not name.endswith(("_upper", "_proof")):
             known = places.drop_nulls(name)
-            zero = (known[name] == 0) & (known[f"{name}_upper"] == 0)
+            zero = known.filter(one_solution(f"{name}_upper", f"{name}_proof"))
             found[name] = {
                 "blocks": known.height,
                 "mean": float(known[name].mean() or 0),  # type: ignore[arg-type]  # a column of numbers
-                "one_solution": int(zero.sum()),
+                "one_solution": zero.height,
                 "all_can_differ": int((known[name] == 1).sum()),
             }
     return found

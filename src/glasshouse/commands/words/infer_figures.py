@@ -15,13 +15,16 @@ from glasshouse.attack.infer.twolevel import MODES, TwoLevels, correct_decision,
 from glasshouse.files.output import row_writer
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import DiscreteGaussian, sum_of
-from glasshouse.report.charts import Axis, Lines, Tiles, write
+from glasshouse.report.description import Column, Table, Tiles
+from glasshouse.report.figure import Figure
+from glasshouse.report.framed import Axis, lines, number
 
 PRIORS = {"1/2": 1 / 2, "1/5": 1 / 5, "1/10": 1 / 10, "1/50": 1 / 50, "1/864": 1 / 864}
 OTHERS = 27
 BUDGET = allocation("paper-2020")
 RHO1, RHO2 = (float(BUDGET.rho(level, "detailed")) for level in ("block", "block_group"))
 PRIOR = Axis("prior", "prior p")
+Drawn = tuple[pl.DataFrame, Figure]  # the numbers, and the picture of them
 MEASURES = ("posterior probability", "disclosure risk")
 
 
@@ -29,14 +32,14 @@ def _frame(rows: Sequence[tuple[object, ...]], columns: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns.split(), orient="row")
 
 
-def figure1() -> Lines:
+def figure1() -> Drawn:
     rows = []
     for prior, p in PRIORS.items():
         for x in range(-6, 9):
             belief = posterior(RHO1, p, x)
             rows += [(MEASURES[0], prior, x, belief.posterior), (MEASURES[1], prior, x, belief.ratio)]
     data = _frame(sorted(rows, key=lambda row: MEASURES.index(str(row[0]))), "measure prior x1 value")
-    return Lines(
+    return data, lines(
         "Figure 1: after one noisy count",
         data,
         Axis("x1", "noisy count x1*"),
@@ -47,14 +50,14 @@ def figure1() -> Lines:
     )
 
 
-def figure2() -> Lines:
+def figure2() -> Drawn:
     rows = []
     for prior, p in PRIORS.items():
         for rho in np.logspace(-2, 1.3, 60):
             belief = marginal([float(rho)], p)
             rows += [(MEASURES[0], prior, float(rho), belief.posterior), (MEASURES[1], prior, float(rho), belief.ratio)]
     data = _frame(sorted(rows, key=lambda row: MEASURES.index(str(row[0]))), "measure prior rho value")
-    return Lines(
+    return data, lines(
         "Figure 2: on average",
         data,
         Axis("rho", "rho1", log=True),
@@ -65,7 +68,7 @@ def figure2() -> Lines:
     )
 
 
-def figure3() -> Lines:
+def figure3() -> Drawn:
     rows = [
         (prior, float(rho), decide(float(rho), p).probability)
         for prior, p in PRIORS.items()
@@ -73,10 +76,12 @@ def figure3() -> Lines:
     ]
     data = _frame(rows, "prior rho probability")
     y = Axis("probability", "probability of a correct decision", zero=True)
-    return Lines("Figure 3: picking the likelier value", data, Axis("rho", "rho1", log=True), y, PRIOR, rule_x=RHO1)
+    return data, lines(
+        "Figure 3: picking the likelier value", data, Axis("rho", "rho1", log=True), y, PRIOR, rule_x=RHO1
+    )
 
 
-def _map(number: int, cases: dict[str, TwoLevels]) -> Tiles:
+def _map(figure: int, cases: dict[str, TwoLevels]) -> Drawn:
     x1, x2, y1 = range(-1, 3), range(-3, 6), range(-30, 31)
     words = {1: "x1 = 1", 0: "x1 = 0", -1: "tie"}
     rows = []
@@ -89,12 +94,14 @@ def _map(number: int, cases: dict[str, TwoLevels]) -> Tiles:
             for k, c in enumerate(y1)
         ]
     data = _frame(rows, "case x1 x2 y1 decision")
-    title = f"Figure {number}: the adversary's decision"
-    axes = Axis("x2", "x2*"), Axis("y1", "y1*"), Axis("decision", "decision")
-    return Tiles(title, data, *axes, row=Axis("case", ""), column=Axis("x1", ""))
+    title = f"Figure {figure}: the adversary's decision"
+    rows_ = tuple((case, at, number(b), number(c), decision) for case, at, b, c, decision in data.iter_rows())
+    columns = (Column("posterior"), Column("x1*"), Column("x2*"), Column("y1*"), Column("decision"))
+    table = Table(f"figure-{figure}", title, columns, rows_, "", keys=4)
+    return data, Figure.of(Tiles("decisions", title, "", table, 4, 2, 3, "decision", panel=1, row=0))
 
 
-def figure4() -> Tiles:
+def figure4() -> Drawn:
     return _map(4, {mode: TwoLevels(RHO1, RHO2, OTHERS, mode=mode) for mode in MODES})
 
 
@@ -102,7 +109,7 @@ def _correct(rows: list[tuple[object, ...]], name: str, at: float, attack: TwoLe
     rows.append((name, at, correct_decision(attack, true2=true2).probability))
 
 
-def figure5() -> Lines:
+def figure5() -> Drawn:
     rows: list[tuple[object, ...]] = []
     for mode in MODES:
         for x2 in (*range(1, 16), 20, 30):
@@ -110,7 +117,7 @@ def figure5() -> Lines:
     alone = decide(RHO1, 0.5).probability
     y = Axis("probability", "probability of a correct decision")
     data = _frame(rows, "mode x2 probability")
-    return Lines(
+    return data, lines(
         "Figure 5: with the level above",
         data,
         Axis("x2", "true count x2"),
@@ -121,7 +128,7 @@ def figure5() -> Lines:
     )
 
 
-def figure6() -> Lines:
+def figure6() -> Drawn:
     rows: list[tuple[object, ...]] = []
     for mode in MODES:
         for x2 in (1, 10, 100):
@@ -130,12 +137,12 @@ def figure6() -> Lines:
     y = Axis("probability", "probability of a correct decision")
     data = _frame(rows, "case rho2 probability")
     alone = decide(RHO1, 0.5).probability
-    return Lines(
+    return data, lines(
         "Figure 6: against rho2", data, Axis("rho2", "rho2", log=True), y, Axis("case", ""), rule_x=RHO2, rule_y=alone
     )
 
 
-def figure7() -> Lines:
+def figure7() -> Drawn:
     rates = [float(rho) for rho in BUDGET.rhos("detailed").values()]
     rows = []
     for prior, p in PRIORS.items():
@@ -144,17 +151,17 @@ def figure7() -> Lines:
             rows += [(MEASURES[0], prior, levels, belief.posterior), (MEASURES[1], prior, levels, belief.ratio)]
     data = _frame(sorted(rows, key=lambda row: MEASURES.index(str(row[0]))), "measure prior levels value")
     x = Axis("levels", "levels at which the target is unique")
-    return Lines(
+    return data, lines(
         "Figure 7: a target known to be unique", data, x, Axis("value", "", log=True), PRIOR, "measure", points=True
     )
 
 
-def figure8() -> Lines:
+def figure8() -> Drawn:
     rows: list[tuple[object, ...]] = []
     for s in np.logspace(-1.3, 1.3, 80):
         rows += [("variance", float(s), DiscreteGaussian(1 / (2 * float(s))).variance), ("s", float(s), float(s))]
     data = _frame(rows, "what s value")
-    return Lines(
+    return data, lines(
         "Figure 8: variance of the noise",
         data,
         Axis("s", "s = 1 / (2 rho)", log=True),
@@ -163,7 +170,7 @@ def figure8() -> Lines:
     )
 
 
-def figure9() -> Lines:
+def figure9() -> Drawn:
     rows: list[tuple[object, ...]] = []
     for rho in (RHO1, 1.0):
         for n in (OTHERS, 5):
@@ -175,7 +182,7 @@ def figure9() -> Lines:
                     (f"rho = {rho:.3f}, n = {n}", label, int(v), float(m)) for v, m in zip(values, masses, strict=True)
                 ]
     data = _frame(rows, "case kind noise mass")
-    return Lines(
+    return data, lines(
         "Figure 9: sums of noise",
         data,
         Axis("noise", "noise"),
@@ -189,15 +196,15 @@ def _with_prior(name: str) -> TwoLevels:
     return TwoLevels(RHO1, RHO2, OTHERS, above=CountPrior.read(name))
 
 
-def figure10() -> Tiles:
+def figure10() -> Drawn:
     return _map(10, {name: _with_prior(name) for name in ("uniform", "uniform:10")})
 
 
-def figure11() -> Tiles:
+def figure11() -> Drawn:
     return _map(11, {name: _with_prior(name) for name in ("point:1", "point:25")})
 
 
-def figure12() -> Lines:
+def figure12() -> Drawn:
     rows: list[tuple[object, ...]] = []
     for total in range(1, 121):
         found = post_processing(RHO1, 0.5, OTHERS, total)
@@ -213,12 +220,12 @@ def figure12() -> Lines:
             rows.append(("against rho1", f"post-processed, count above {total}", float(rho), found.processed.ratio))
         rows.append(("against rho1", "x1* alone (the paper's bound)", float(rho), found.x1_alone.ratio))
     data = _frame(rows, "panel case at risk")
-    return Lines(
+    return data, lines(
         "Figure 12: post-processing", data, Axis("at", ""), Axis("risk", "disclosure risk R"), Axis("case", ""), "panel"
     )
 
 
-FIGURES: dict[str, Callable[[], Lines | Tiles]] = {
+FIGURES: dict[str, Callable[[], Drawn]] = {
     "1": figure1,
     "2": figure2,
     "3": figure3,
@@ -237,12 +244,12 @@ FIGURES: dict[str, Callable[[], Lines | Tiles]] = {
 def draw(out: Path, numbers: Sequence[str], watch: Callable[[float], None]) -> list[Path]:
     """Write the chosen figures and their data."""
     written = []
-    for done, number in enumerate(numbers, start=1):
-        picture = FIGURES[number]()
-        path = out / f"figure-{int(number):02d}.svg"
-        write(picture, path)
+    for done, name in enumerate(numbers, start=1):
+        data, picture = FIGURES[name]()
+        path = out / f"figure-{int(name):02d}.svg"
+        picture.save(path)
         with row_writer(path.with_suffix(".csv")) as writer:
-            writer.write(picture.data)
+            writer.write(data)
         written += [path, path.with_suffix(".csv")]
         watch(done / len(numbers))
     return written

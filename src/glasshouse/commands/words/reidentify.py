@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
+    import polars as pl
 
-from glasshouse.assess.paper_tables import PLAYS, paper_tables
-from glasshouse.assess.reidentification import (
-    AGREEMENT,
-    COUNTS,
-    GUESSERS,
-    REACH,
-    ZERO_SOLVAR,
-    added,
-    agreement_rates,
-    rates,
-    reach_rates,
-)
-from glasshouse.assess.variability import ALL
-from glasshouse.commands.work.leaving_plan import outcome
-from glasshouse.commands.work.reidentify import LINKS, PUBLISHED, TRUTH, Reidentification
-from glasshouse.engine.folder import read_manifest
-from glasshouse.engine.ledger import Ledger
-from glasshouse.engine.runner import Tally, put_together
-from glasshouse.files.output import private_file, row_writer
-from glasshouse.model.geography import plural
-from glasshouse.report.charts import write
-from glasshouse.report.reidentification import left_out_table, picture
-from glasshouse.report.tables import write_tables
+    from glasshouse.commands.work.reidentify import Reidentification
+    from glasshouse.engine.ledger import Ledger
+    from glasshouse.engine.lifecycle import Made
+    from glasshouse.engine.runner import Tally
 
 SUMMARY, PICTURE = "summary.json", "precision-by-size.svg"
-SHOWN = ("all", "nonmodal", "nonmodal-unique", f"{ZERO_SOLVAR}nonmodal-unique")
+Row = Mapping[str, Any]  # of a frame, by the names of its columns
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How many people could be identified: rates of all sizes of place together; the rest is in the frames."""
+
+    scenario: str
+    seed: int
+    units: int
+    units_from_before: int
+    persons: int
+    data_defined: int
+    rates: tuple[Row, ...]
+    agreement: tuple[Row, ...]
+    guessers: tuple[Row, ...]
+    leave_one_out: tuple[Row, ...] | None = None
 
 
 def conclude(
@@ -47,12 +46,32 @@ def conclude(
     swapped: bool,
     truth: Path,
     vary: Path | None,
-) -> tuple[dict[str, Any], list[str]]:
-    """Write the files of a run; what it says of itself, and the names of the files.
+) -> Made[Summary]:
+    """Write the files of a run, and say what came of it.
 
     `left` counts those who were left out in turn; `truth` is the file whose origin the tables tell, `vary` the places
     of a vary run.
     """
+    import polars as pl
+
+    from glasshouse.assess.reidentification import (
+        AGREEMENT,
+        COUNTS,
+        REACH,
+        added,
+        agreement_rates,
+        rates,
+        reach_rates,
+    )
+    from glasshouse.commands.work.leaving_plan import outcome
+    from glasshouse.commands.work.reidentify import LINKS
+    from glasshouse.engine.lifecycle import Made
+    from glasshouse.engine.plain import plain
+    from glasshouse.engine.runner import put_together
+    from glasshouse.files.output import private_file, row_writer
+    from glasshouse.model.bands import ALL
+    from glasshouse.report.sections.reidentification import picture
+
     found = {
         "rates": rates(added(_parts(ledger, "counts"), COUNTS)),
         "agreement": agreement_rates(added(_parts(ledger, "agreement"), AGREEMENT)),
@@ -70,26 +89,23 @@ def conclude(
         outputs.append("links.parquet")
     learnt = " and ".join(job.features.sensitive)
     outputs += _tables(folder, ledger, job, tally, found, truth, vary)
-    write(picture(found["rates"], learnt, job.scenario.geography.place), folder / PICTURE)
-    told = {
-        "persons": tally.counts["persons"],
-        "data_defined": tally.counts["defined"],
-        "rates": _headline(found["rates"]),
-        "agreement": found["agreement"].filter(pl.col("band") == ALL).to_dicts(),
-        "guessers": found["guessers"].filter(pl.col("band") == ALL).to_dicts(),
-    }
+    picture(found["rates"], learnt, job.scenario.geography.place).save(folder / PICTURE)
+    whole = {name: frame.filter(pl.col("band") == ALL) for name, frame in found.items() if "band" in frame.columns}
+    summary = Summary(
+        job.scenario.name, job.seed, tally.units, tally.earlier, tally.counts["persons"], tally.counts["defined"],
+        tuple(whole["rates"].drop("band").to_dicts()), tuple(whole["agreement"].to_dicts()),
+        tuple(whole["guessers"].to_dicts()),
+        None if left is None else tuple(found["leave-one-out"].to_dicts()),
+    )  # fmt: skip
     lines = _lines(job, tally, found)
     if left is not None:
-        told["leave_one_out"] = found["leave-one-out"].to_dicts()
         lines += _left_lines(found["leave-one-out"])
+    aside = ("scenario", "seed", "units", "units_from_before")
+    told = {name: value for name, value in plain(summary).items() if name not in aside}
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(told, indent=2) + "\n").encode())
-    said = {
-        "scenario": job.scenario.name, "seed": job.seed, "units": tally.units, "units_from_before": tally.earlier,
-        **told, "refused": tally.refused, "bugs": tally.bugs, "stopped_by_clock": tally.clocked,
-        "notes": _notes(job, tally, left, swapped=swapped), "lines": [*lines, f"-> {folder}"],
-    }  # fmt: skip
-    return said, [*outputs, SUMMARY, PICTURE]
+    notes = _notes(job, tally, left, swapped=swapped)
+    return Made(summary, [*outputs, SUMMARY, PICTURE], lines, notes, tally)
 
 
 def _tables(
@@ -101,7 +117,11 @@ def _tables(
     truth: Path,
     vary: Path | None,
 ) -> list[str]:
-    """The paper's tables with our figures: exact for the office, rounded for everyone."""
+    """The paper's tables with our figures: exact for the office, and what everybody may see."""
+    from glasshouse.assess.paper_tables import paper_tables
+    from glasshouse.report.beside import write_tables
+    from glasshouse.report.sections.reidentification import left_out_table
+
     overlap = {attacker: _overlap(found["rates"], attacker) for attacker in job.attackers}
     places = None if vary is None else _places(vary, _parts(ledger, "uniques"), job)
     tables = paper_tables(found["rates"], found["agreement"], overlap, places)
@@ -112,11 +132,7 @@ def _tables(
         *_part(job, tally),
         "Published figures are of the 2010 Census of the United States (paper 000).",
     ]
-    rounded = [*about, "Our counts are rounded to four digits, which hides nothing in counts below 10,000."]
-    return [
-        *write_tables(tables, folder, public=False, about=about),
-        *write_tables(tables, folder, public=True, about=rounded),
-    ]
+    return write_tables(tables, folder, about)
 
 
 def _part(job: Reidentification, tally: Tally) -> list[str]:
@@ -129,6 +145,11 @@ def _part(job: Reidentification, tally: Tally) -> list[str]:
 
 def _overlap(found: pl.DataFrame, attacker: str) -> dict[str, int]:
     """How much of a list the truth has (Table S1)."""
+    import polars as pl
+
+    from glasshouse.commands.work.reidentify import TRUTH
+    from glasshouse.model.bands import ALL
+
     rows = found.filter(pl.col("attacker") == attacker, pl.col("band") == ALL, pl.col("data") == TRUTH)
     counts = dict(rows.select("group", "population").iter_rows())
     matching, listed = counts.get("matching", 0), counts.get("all", 0)
@@ -138,17 +159,21 @@ def _overlap(found: pl.DataFrame, attacker: str) -> dict[str, int]:
 
 def _places(vary: Path, uniques: Iterator[pl.DataFrame], job: Reidentification) -> pl.DataFrame | None:
     """How sure each place is, with its uniques counted among the data-defined persons of the truth."""
+    import polars as pl
+
     geography = job.scenario.geography
-    places = pl.read_parquet(vary).rename({geography.place: "block", geography.unit: "tract"})
+    places = pl.read_parquet(vary).rename({geography.place: "place", geography.unit: "area"})
     if places.filter(pl.col("population") > 0).is_empty():
         return None
     counted = pl.concat([pl.DataFrame(schema={"geoid": pl.String, "unique": pl.Int64}), *uniques])
-    joined = places.drop("unique").join(counted, left_on="block", right_on="geoid", how="left", maintain_order="left")
+    joined = places.drop("unique").join(counted, left_on="place", right_on="geoid", how="left", maintain_order="left")
     # tables of another file than the truth may have fewer persons in a place
     return joined.with_columns(pl.min_horizontal(pl.col("unique").fill_null(0), "population").alias("unique"))
 
 
 def _origin(truth: Path) -> str:
+    from glasshouse.engine.folder import read_manifest
+
     told = read_manifest(truth.parent)
     if told is not None and told.get("command") == "synthesize":
         chosen = told["parameters"]
@@ -164,12 +189,11 @@ def _parts(ledger: Ledger, name: str) -> Iterator[pl.DataFrame]:
             yield entry.frames[name]
 
 
-def _headline(found: pl.DataFrame) -> list[dict[str, Any]]:
-    return found.filter(pl.col("band") == ALL).drop("band").to_dicts()
-
-
 def _notes(job: Reidentification, tally: Tally, left: Tally | None, *, swapped: bool) -> list[str]:
     """What was left aside, and why."""
+    from glasshouse.assess.paper_tables import PLAYS
+    from glasshouse.model.geography import plural
+
     counts, notes = tally.counts, []
     place = job.scenario.geography.place
     for attacker in job.attackers:
@@ -219,6 +243,8 @@ def _notes(job: Reidentification, tally: Tally, left: Tally | None, *, swapped: 
 
 def _other_worlds(job: Reidentification, left: Tally) -> list[str]:
     """Reconstructions that came out otherwise here than in their folders, with nobody left out."""
+    from glasshouse.model.geography import plural
+
     unit = plural(job.scenario.geography.unit)
     other = {name: left.units - left.counts[f"same {name}"] for name in job.data if f"same {name}" in left.counts}
     return [
@@ -230,6 +256,12 @@ def _other_worlds(job: Reidentification, left: Tally) -> list[str]:
 
 
 def _lines(job: Reidentification, tally: Tally, found: dict[str, pl.DataFrame]) -> list[str]:
+    import polars as pl
+
+    from glasshouse.assess.reidentification import GUESSERS, ZERO_SOLVAR
+    from glasshouse.commands.work.reidentify import PUBLISHED, TRUTH
+    from glasshouse.model.bands import ALL
+
     counts, agreement = tally.counts, found["agreement"].filter(pl.col("band") == ALL, pl.col("group") == ALL)
     lines = [f"{counts['persons']:,} persons, {counts['defined']:,} of them data-defined"]
     for data, other, share in agreement.filter(~pl.col("data").is_in(GUESSERS)).select(
@@ -238,7 +270,7 @@ def _lines(job: Reidentification, tally: Tally, found: dict[str, pl.DataFrame]) 
         lines.append(f"    {data + ' agrees with ' + other:<28}{share:8.2%} of records (age in bins)")
     for attacker in job.attackers:
         lines += ["", f"    people of {attacker}", f"    {'':<38}{'putative':>10}{'confirmed':>11}   precision"]
-        for group in SHOWN:
+        for group in ("all", "nonmodal", "nonmodal-unique", f"{ZERO_SOLVAR}nonmodal-unique"):
             rows = found["rates"].filter(
                 pl.col("attacker") == attacker, pl.col("group") == group, pl.col("band") == ALL,
                 pl.col("data").is_in([TRUTH, *GUESSERS]).not_(),
@@ -249,6 +281,10 @@ def _lines(job: Reidentification, tally: Tally, found: dict[str, pl.DataFrame]) 
 
 def _left_lines(found: pl.DataFrame) -> list[str]:
     """What each person's own answer gave away."""
+    import polars as pl
+
+    from glasshouse.commands.work.reidentify import PUBLISHED
+
     lines = []
     for (attacker,), rows in found.group_by("attacker", maintain_order=True):
         lines += [
@@ -263,13 +299,13 @@ def _left_lines(found: pl.DataFrame) -> list[str]:
     return lines
 
 
-def _told_of(row: dict[str, Any]) -> str:
+def _told_of(row: Row) -> str:
     """Of how many persons a difference is."""
     listed = "" if row["listed"] == row["persons"] else f", {row['listed']:,} of them listed"
     return f"{row['persons']:,} persons{listed}"
 
 
-def _line(row: dict[str, Any], group: str) -> str:
+def _line(row: Row, group: str) -> str:
     said = f"    {row['data'] + ' ' + group:<38}{row['putative']:>10,}{row['confirmed']:>11,}"
     if row["precision"] is None:
         return f"{said}   nobody to count"
@@ -279,7 +315,7 @@ def _line(row: dict[str, Any], group: str) -> str:
     return f"{said}, {verdict(row)}"
 
 
-def verdict(row: dict[str, Any]) -> str:
+def verdict(row: Row) -> str:
     """Is it better than guessing? Of the same people, so the difference decides."""
     guess = f"guessing {row['baseline']:.1%} ({row['guesser']})"
     if row["advantage_low"] > 0:

@@ -60,14 +60,14 @@ def summarise(
     """
     import polars as pl
 
+    from glasshouse.assess.one_solution import one_solution
     from glasshouse.assess.variability import by_size, headline, quantiles
     from glasshouse.engine.plain import plain
     from glasshouse.files.output import private_file
-    from glasshouse.report.charts import write
-    from glasshouse.report.variability import picture
+    from glasshouse.report.sections.variability import picture
 
     scenario, geography = job.scenario, job.scenario.geography
-    columns = pl.col(geography.place).alias("block"), pl.col(geography.unit).alias("tract")  # they may be the same
+    columns = pl.col(geography.place).alias("place"), pl.col(geography.unit).alias("area")  # they may be the same
     places = pl.read_parquet(folder / "places.parquet").with_columns(*columns)
     areas = pl.read_parquet(folder / "areas.parquet")
     left_out = _left_out(tally, scenario)
@@ -76,7 +76,7 @@ def summarise(
         return Concluded(Summary(**asdict(said), headline=None), [what])
     places, among = _with_uniques(places, counted)
     inhabited = areas.filter(pl.col("population") > 0)
-    known = inhabited.filter((pl.col("distance_upper") == 0) & (pl.col("proof") != "undecided")).height
+    known = inhabited.filter(one_solution()).height
     undecided = inhabited.filter(pl.col("proof") == "undecided").height
     summary = Summary(
         **asdict(said),
@@ -92,7 +92,7 @@ def summarise(
     told = {name: value for name, value in plain(summary).items() if name in kept}
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(told, indent=2) + "\n").encode())
-    write(picture(places), folder / PICTURE)
+    picture(places).save(folder / PICTURE)
     lines = [*_lines(summary, job, counted is not None, jointly=jointly), *left_out]
     return Concluded(summary, lines, [SUMMARY, PICTURE])
 
@@ -104,14 +104,14 @@ def _with_uniques(places: pl.DataFrame, counted: tuple[pl.DataFrame, bool] | Non
     if counted is None:
         return places, "all records of the start"
     found, flagged = counted
-    joined = places.select("block", "population").join(
-        found, left_on="block", right_on="geoid", how="left", maintain_order="left"
+    joined = places.select("place", "population").join(
+        found, left_on="place", right_on="geoid", how="left", maintain_order="left"
     )
     wrong = joined.filter(pl.col("records").fill_null(0) != pl.col("population"))
     if wrong.height:
-        block, tables, records = wrong.select("block", "population", pl.col("records").fill_null(0)).row(0)
+        place, tables, records = wrong.select("place", "population", pl.col("records").fill_null(0)).row(0)
         return places, (
-            f"all records of the start; those of --uniques are not behind these tables: {records:,} of {block}, "
+            f"all records of the start; those of --uniques are not behind these tables: {records:,} of {place}, "
             f"where the tables have {tables:,}"
         )
     who = "data-defined records of the file given" if flagged else "all records of the file given"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
@@ -16,17 +17,17 @@ def lines_for_people(results: Results, place: str = "block") -> list[str]:
     """The few lines that a person reads after a run; every rate has its 95% interval in brackets."""
     found, blocks = results.by_columns, plural(place)
     households = found["households"][0] if found.height else 0
-    lines = [f"{_number(results.unique['blocks'], place)}, {_number(households, 'household')}; {_whole(results)}"]
+    lines = [f"{_number(results.unique.blocks, place)}, {_number(households, 'household')}; {_whole(results)}"]
     for multiplicity, head in _HEADS.items():
         rows = found.filter(multiplicity=multiplicity)
         if rows.height:
             lines += ["", f"    {head}", f"    {'columns':<10}{'of ' + blocks:<26}of households (95% intervals)"]
             lines += [_line(row) for row in rows.iter_rows(named=True)]
     lines += ["", *_surprise(results.baselines)]
-    if results.dropped["dropped"]:
-        lines.append(f"    queries left out          {results.dropped['share_mean']:.2%} of a {place}'s, in the mean")
-    if results.unique["undecided"]:
-        lines.append(f"    {blocks + ' undecided':<26}{results.unique['undecided']:,} of {results.unique['blocks']:,}")
+    if results.dropped.dropped:
+        lines.append(f"    queries left out          {results.dropped.share_mean:.2%} of a {place}'s, in the mean")
+    if results.unique.undecided:
+        lines.append(f"    {blocks + ' undecided':<26}{results.unique.undecided:,} of {results.unique.blocks:,}")
     return [*lines, f"    undecided                 {_undecided(results)}"]
 
 
@@ -34,15 +35,15 @@ def told(results: Results) -> dict[str, Any]:
     """The same for scripts: sums over blocks, and nothing of any one of them."""
     sets = results.marginal_sets
     return {
-        "unique": dict(results.unique),
+        "unique": asdict(results.unique),
         "by_columns": results.by_columns.to_dicts(),
         "baselines": results.baselines.to_dicts(),
         "columns_used": results.columns_used.to_dicts(),
         "combinations": results.combinations.to_dicts(),
         "sizes": results.sizes.to_dicts(),
         "median_size": results.median_size,
-        "queries_left_out": dict(results.dropped),
-        "undecided": dict(results.undecided),
+        "queries_left_out": asdict(results.dropped),
+        "undecided": asdict(results.undecided),
         "marginal_sets": None if sets is None else sets.to_dicts(),
     }
 
@@ -53,11 +54,11 @@ def _number(count: int, word: str) -> str:
 
 def _whole(results: Results) -> str:
     unique = results.unique
-    share = f"{unique['unique']:,} of {unique['blocks']:,}, 95% interval {unique['low']:.1%} to {unique['high']:.1%}"
-    if not unique["unique"]:
+    share = f"{unique.unique:,} of {unique.blocks:,}, 95% interval {unique.low:.1%} to {unique.high:.1%}"
+    if not unique.unique:
         return f"none is known as a whole ({share})"
-    verb = "is" if unique["unique"] == 1 else "are"
-    return f"{unique['share']:.1%} {verb} known as a whole ({share})"
+    verb = "is" if unique.unique == 1 else "are"
+    return f"{unique.share:.1%} {verb} known as a whole ({share})"
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -95,5 +96,5 @@ def _surprising(row: dict[str, Any]) -> str:
 
 def _undecided(results: Results) -> str:
     told = results.undecided
-    said = f"{told['undecided']:,} of {_number(told['claims'], 'claim')}"
-    return said if told["share"] is None else f"{said} ({told['low']:.1%} to {told['high']:.1%})"
+    said = f"{told.undecided:,} of {_number(told.claims, 'claim')}"
+    return said if told.share is None else f"{said} ({told.low:.1%} to {told.high:.1%})"

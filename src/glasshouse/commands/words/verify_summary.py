@@ -16,10 +16,9 @@ from glasshouse.commands.words.verify import lines_for_people, told
 from glasshouse.engine.runner import Tally
 from glasshouse.files.output import private_file
 from glasshouse.model.geography import plural
-from glasshouse.report import leaks as leaking
-from glasshouse.report.charts import write
-from glasshouse.report.claims import columns_picture, picture
-from glasshouse.report.claims import write as write_tables
+from glasshouse.report.sections import leaks as leaking
+from glasshouse.report.sections.claims import columns_picture, picture
+from glasshouse.report.sections.claims import write as write_tables
 from glasshouse.scenarios.load import Scenario
 
 SUMMARY, PICTURE, COLUMNS, LEAKS = "summary.json", "claims-by-columns.svg", "columns-used.svg", "leaks.svg"
@@ -33,25 +32,25 @@ def ended(
     """The summary for scripts, in words, and the further files that were written."""
     geography = scenario.geography
     place, unit = geography.place, geography.unit
-    places = pl.read_parquet(folder / "places.parquet").rename({place: "block", unit: "tract"}, strict=False)
+    places = pl.read_parquet(folder / "places.parquet").rename({place: "place"}, strict=False)
     if places.filter(pl.col("households") > 0).is_empty():
         what = f"every {unit} was left out" if tally.refused else f"no {place} has any {scenario.wording.records[1]}"
         with private_file(folder / SUMMARY) as stream:
             stream.write((json.dumps({"claims": 0}, indent=2) + "\n").encode())
         return {"claims": 0}, [f"{what} -> {folder}"], [SUMMARY]
-    counts = pl.read_parquet(folder / "counts.parquet").rename({place: "block"}, strict=False)
-    claims = pl.scan_parquet(folder / "claims.parquet").rename({place: "block"}, strict=False)
+    counts = pl.read_parquet(folder / "counts.parquet").rename({place: "place"}, strict=False)
+    claims = pl.scan_parquet(folder / "claims.parquet").rename({place: "place"}, strict=False)
     results = summed_up(claims, counts, places, scenario.wording.columns, marginal_sets(scenario))
     summary = {"claims": tally.counts["claims"], **told(results)}
     lines = lines_for_people(results, place)
     files = [SUMMARY, PICTURE, COLUMNS]
-    write(picture(results.by_columns, results.baselines, place), folder / PICTURE)
-    write(columns_picture(results.columns_used), folder / COLUMNS)
+    picture(results.by_columns, results.baselines, place).save(folder / PICTURE)
+    columns_picture(results.columns_used).save(folder / COLUMNS)
     files += write_tables(folder, results, _about(scenario, options, tally), place)
     if options["leaks"]:
         found = by_table(pl.read_parquet(folder / "leaks.parquet"))
         summary["leaks"] = found.to_dicts()
-        write(leaking.picture(found), folder / LEAKS)
+        leaking.picture(found).save(folder / LEAKS)
         files.append(LEAKS)
         lines += ["", *_leaks(found)]
     for name, what in (("reasons", "claims explained"), ("absent", "descriptions that nobody fits"),

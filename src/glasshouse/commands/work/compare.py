@@ -19,6 +19,7 @@ from typing import Any, Literal
 import polars as pl
 
 from glasshouse.assess.comparison import MEASURES
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.rates import wilson
 from glasshouse.assess.usefulness import MEASURES as USE
 from glasshouse.assess.usefulness import usefulness
@@ -250,7 +251,7 @@ def _certainty(places: Path, place: str) -> list[Row]:
     people = int(frame["population"].sum())
     if not people:
         return []
-    zero = int((frame["solvar_upper"] == 0).sum())
+    zero = frame.filter(one_solution()).height
     low, high = wilson(zero, frame.height)
     solvar = float((frame["solvar"] * frame["population"]).sum()) / people
     return [

@@ -31,7 +31,6 @@ from glasshouse.scenarios.load import Scenario
 from glasshouse.scenarios.occupancy import Key, Model, Occupancy
 
 QUESTION = "detect"
-STATE = 2  # digits of a code
 Truth = tuple[Index, Codes]  # of each true household the row of its block, and its levels
 
 
@@ -76,15 +75,19 @@ class Enquiry(Job):
     def _sampled(self) -> dict[str, Sample]:
         return {}
 
-    def sample(self, block: str) -> Sample | None:
-        """The kinds of the state that a block lies in; None where the sample has nobody of it."""
-        state = block[:STATE]
-        if state not in self.samples:
+    def sample(self, place: str) -> Sample | None:
+        """The kinds of the coarsest area that a place lies in; None where the sample has nobody of it."""
+        area = self.coarse(place)
+        if area not in self.samples:
             return None
-        if state not in self._sampled:
-            found, _ = sample_of(self.occupancy, self.model, self.scenario.schema, self.samples[state])
-            self._sampled[state] = found
-        return self._sampled[state]
+        if area not in self._sampled:
+            found, _ = sample_of(self.occupancy, self.model, self.scenario.schema, self.samples[area])
+            self._sampled[area] = found
+        return self._sampled[area]
+
+    def coarse(self, place: str) -> str:
+        """The code of the coarsest area that a place lies in."""
+        return self.scenario.geography.code(place, self.scenario.geography.coarsest)
 
 
 def enquiry(
@@ -344,7 +347,7 @@ class _Page:
         for name, key in job.occupancy.keys.items():
             open_to = _may_break(job.occupancy, job.scenario, codes, key)
             values = key_values(job.scenario.schema, codes[open_to], key)
-            attackers = {SAMPLING: job.rankings.get((block.code[:STATE], name)), LIKELY: likely_ones.get(name)}
+            attackers = {SAMPLING: job.rankings.get((job.coarse(block.code), name)), LIKELY: likely_ones.get(name)}
             for attacker, ranking in attackers.items():
                 where = DETECTED if certain else ALL
                 for line in counted(values, broken[open_to], ranking):

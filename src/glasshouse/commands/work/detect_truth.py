@@ -15,7 +15,7 @@ import polars as pl
 
 from glasshouse.assess.occupancy import Ranking, ranked
 from glasshouse.attack.occupancy.kinds import key_values
-from glasshouse.commands.work.detect import STATE, breaking
+from glasshouse.commands.work.detect import breaking
 from glasshouse.errors import InputError
 from glasshouse.files.frames import open_source
 from glasshouse.files.records import level_matrix, open_records
@@ -23,7 +23,7 @@ from glasshouse.model.chance import chance
 from glasshouse.model.records import satisfies
 from glasshouse.scenarios.load import Scenario
 
-SHARE = 0.2  # of the households of a state
+SHARE = 0.2  # of the households of one of the coarsest areas, the paper's states
 REPORTED = "reported"
 
 
@@ -46,23 +46,24 @@ def true_households(path: Path, scenario: Scenario) -> Iterator[pl.DataFrame]:
 
 
 def sampled_rankings(
-    frames: Iterator[pl.DataFrame], blocks: Collection[str], scenario: Scenario, seed: int
+    frames: Iterator[pl.DataFrame], places: Collection[str], scenario: Scenario, seed: int
 ) -> dict[tuple[str, str], Ranking]:
-    """By state and key: what those who break the rule look like in a sample of the households of these blocks."""
+    """By coarsest area and key: how those who break the rule look in a sample of the households of these places."""
     occupancy = scenario.occupancy
     assert occupancy is not None
-    wanted = list(blocks)
+    wanted, geography = list(places), scenario.geography
     found = [frame.filter(pl.col("geoid").is_in(wanted)) for frame in frames]
     if not found or not sum(frame.height for frame in found):
-        raise InputError("--truth: no household of a block with a property is in the file")
+        raise InputError(f"--truth: no household of a {geography.place} with a property is in the file")
     columns = [one.name for one in scenario.schema.attributes]
     homes = pl.concat(found).sort("geoid", *columns)  # so that the order of the file decides nothing
     rankings: dict[tuple[str, str], Ranking] = {}
-    for (state,), rows in homes.group_by(pl.col("geoid").str.head(STATE), maintain_order=True):
-        rng = chance(seed, str(state), "sample of the truth")
+    area_of = pl.col("geoid").str.head(geography.lengths[geography.coarsest])
+    for (area,), rows in homes.group_by(area_of, maintain_order=True):
+        rng = chance(seed, str(area), "sample of the truth")
         codes = level_matrix(rows, scenario.schema)[rng.random(rows.height) < SHARE]
         codes = codes[breaking(occupancy, scenario, codes)]
         for name, key in occupancy.keys.items():
             values = key_values(scenario.schema, codes, key)
-            rankings[str(state), name] = ranked(values, np.ones(len(values), np.int64))
+            rankings[str(area), name] = ranked(values, np.ones(len(values), np.int64))
     return rankings

@@ -87,7 +87,7 @@ class Everyone:
 
     settled: Settled
     codes: Codes  # of each person
-    blocks: tuple[str, ...]  # by number, sorted
+    places: tuple[str, ...]  # by number, sorted
 
     @cached_property
     def _by_unit(self) -> tuple[Ints, Ints]:
@@ -96,13 +96,13 @@ class Everyone:
             np.sort(unit), np.arange(self.settled.persons.units + 1)
         )
 
-    def world(self, unit_block: Ints, first: int, last: int, gone: int = NOBODY) -> World:
-        """The records of blocks `first` to `last` when units are where `unit_block` says, without one person."""
+    def world(self, unit_place: Ints, first: int, last: int, gone: int = NOBODY) -> World:
+        """The records of places `first` to `last` when units are where `unit_place` says, without one person."""
         order, bounds = self._by_unit
-        units = np.flatnonzero((unit_block >= first) & (unit_block < last))
+        units = np.flatnonzero((unit_place >= first) & (unit_place < last))
         rows = np.concatenate([np.empty(0, np.int64), *(order[bounds[u] : bounds[u + 1]] for u in units)])
         rows = rows[rows != gone]
-        return World.of(unit_block[self.settled.persons.unit[rows]] - first, self.codes[rows])
+        return World.of(unit_place[self.settled.persons.unit[rows]] - first, self.codes[rows])
 
 
 @dataclass(frozen=True)
@@ -200,11 +200,11 @@ class _Unit:
 
     def _settle(self, everyone: Everyone) -> None:
         code = self.item.code
-        blocks = everyone.blocks
-        self.first = int(np.searchsorted(blocks, code))
-        self.last = int(np.searchsorted(blocks, code + "~"))
-        self.places = blocks[self.first : self.last]
-        self.world = everyone.world(everyone.settled.unit_block, self.first, self.last)
+        places = everyone.places
+        self.first = int(np.searchsorted(places, code))
+        self.last = int(np.searchsorted(places, code + "~"))
+        self.places = places[self.first : self.last]
+        self.world = everyone.world(everyone.settled.unit_place, self.first, self.last)
         self.rows = self.truth.frame[ROW].to_numpy()
 
     def targets(self, chosen: Mapping[str, Ints]) -> dict[str, Ints]:
@@ -254,8 +254,8 @@ class _Unit:
         everyone = self.job.everyone
         if everyone is not None:
             person = int(self.rows[row])
-            unit_block = everyone.settled.without(person)
-            return everyone.world(unit_block, self.first, self.last, person)
+            unit_place = everyone.settled.without(person)
+            return everyone.world(unit_place, self.first, self.last, person)
         theirs = np.flatnonzero((self.whose == self.mine[row]) & (self.world.codes == self.codes[row]).all(axis=1))
         return self.world.without(int(theirs[0])) if len(theirs) else None
 

@@ -10,23 +10,22 @@ import polars as pl
 
 from glasshouse.assess.rates import paired
 from glasshouse.assess.reidentification import added
-from glasshouse.assess.variability import ALL
 from glasshouse.attack.people.reidentify import Ints
 from glasshouse.attack.published import Published, untold
-from glasshouse.commands.work.leave_one_out import GROUPS, HOUSEHOLD, LEAVING, Attack, Everyone
+from glasshouse.commands.work.leave_one_out import GROUPS, LEAVING, Attack, Everyone
 from glasshouse.commands.work.linking import Attacked
 from glasshouse.commands.work.reidentify import ID, TRUTH, Reidentification
 from glasshouse.engine.ledger import Ledger
-from glasshouse.errors import InputError, unknown
+from glasshouse.errors import InputError
 from glasshouse.files.records import RecordFile, level_matrix
+from glasshouse.model.bands import ALL
 from glasshouse.model.chance import chance
+from glasshouse.model.geography import plural
+from glasshouse.model.records import satisfies
 from glasshouse.model.tabulate import compile_tables
 from glasshouse.protection.swap.by_rates import Draws, Rates
 from glasshouse.protection.swap.persons import Persons, settle
 from glasshouse.scenarios.load import Scenario
-
-ADULT = 18
-QUARTERS = "gq"  # the column that says who lives in group quarters
 
 
 def plan(ledger: Ledger, job: Reidentification, wanted: int) -> dict[str, dict[str, Ints]]:
@@ -101,44 +100,48 @@ def rates_of(text: str) -> Rates:
 
 def everyone(truth: RecordFile, scenario: Scenario, rates: Rates, seed: int, job: Reidentification) -> Everyone:
     """Everybody of the truth in memory, and their households swapped."""
-    if HOUSEHOLD not in truth.source.columns:
+    home, name = scenario.household, truth.source.path.name
+    if home is None:
         raise InputError(
-            f"{truth.source.path.name}: column '{HOUSEHOLD}' is missing; households are swapped, so --swap must know "
+            f"scenario {scenario.name} does not say what a household is, and --swap pairs households by their adults; "
+            "it needs [household]"
+        )
+    if home.column not in truth.source.columns:
+        raise InputError(
+            f"{name}: column '{home.column}' is missing; households are swapped, so --swap must know "
             f"who lives with whom; found: {truth.source.told}"
         )
-    if "age" not in scenario.schema.position:
-        raise unknown("attribute (--swap pairs households by their adults)", "age", scenario.schema.position)
-    quarters = (QUARTERS,) if QUARTERS in truth.source.columns else ()
-    frame = pl.concat(truth.frames(names=(ID, HOUSEHOLD, *quarters)))
-    if frame[HOUSEHOLD].null_count():
-        raise InputError(f"{truth.source.path.name}: a {HOUSEHOLD} is blank; --swap must know who lives with whom")
+    quarters = [home.quarters.column] if home.quarters.column in truth.source.columns else []
+    frame = pl.concat(truth.frames(names=(ID, home.column, *quarters)))
+    if frame[home.column].null_count():
+        raise InputError(f"{name}: a {home.column} is blank; --swap must know who lives with whom")
     geography = scenario.geography
-    blocks = frame["geoid"].unique().sort()
-    block = blocks.search_sorted(frame["geoid"]).to_numpy().astype(np.int64)
-    homes = frame[HOUSEHOLD].unique().sort()
-    unit = homes.search_sorted(frame[HOUSEHOLD]).to_numpy().astype(np.int64)
-    unit_block = np.zeros(len(homes), np.int64)
-    unit_block[unit] = block
-    if np.any(unit_block[unit] != block):
-        raise InputError(f"{truth.source.path.name}: a household is in two {geography.place}s; expected one")
+    places = frame["geoid"].unique().sort()
+    place = places.search_sorted(frame["geoid"]).to_numpy().astype(np.int64)
+    homes = frame[home.column].unique().sort()
+    unit = homes.search_sorted(frame[home.column]).to_numpy().astype(np.int64)
+    unit_place = np.zeros(len(homes), np.int64)
+    unit_place[unit] = place
+    if np.any(unit_place[unit] != place):
+        raise InputError(f"{name}: a household is in two {plural(geography.place)}; expected one")
     levels = list(geography.lengths)
     area = levels[max(levels.index(geography.unit) - 1, 0)]
     household = np.ones(len(homes), np.bool_)
-    if quarters:
-        household[unit[(frame[QUARTERS].fill_null("0") != "0").to_numpy()]] = False
+    for column in quarters:
+        household[unit[(frame[column].fill_null("0") != "0").to_numpy()]] = False
     codes = level_matrix(frame, scenario.schema)
     persons = Persons(
         unit,
-        codes[:, scenario.schema.position["age"]] >= ADULT,
+        satisfies(scenario.schema, codes, home.adult),
         job.features.cell(job.features.levels(codes)),
         frame[ID].is_not_null().to_numpy(),
-        unit_block,
-        _ranked(blocks.str.head(geography.lengths[area]))[unit_block],
-        _ranked(blocks.str.head(geography.lengths[geography.unit]))[unit_block],
+        unit_place,
+        _ranked(places.str.head(geography.lengths[area]))[unit_place],
+        _ranked(places.str.head(geography.lengths[geography.unit]))[unit_place],
         household,
     )
     draws = Draws.of(len(homes), chance(seed, "households", "swap"))
-    return Everyone(settle(persons, rates, draws), np.ascontiguousarray(codes), tuple(blocks))
+    return Everyone(settle(persons, rates, draws), np.ascontiguousarray(codes), tuple(places))
 
 
 def _ranked(codes: pl.Series) -> Ints:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.variability import NUMBERS, WORDS, inhabited
-from glasshouse.assess.variability import ZERO as ONE_SOLUTION
 from glasshouse.attack.people.reidentify import Features, Ints
 from glasshouse.commands.work.leave_one_out import HOUSEHOLD, ROW
 from glasshouse.commands.work.reidentify import (
@@ -51,6 +51,12 @@ class Attacked:
         return read_manifest(self.folder) if self.folder else None
 
     @property
+    def scenario(self) -> str | None:
+        """The scenario that the reconstruction was made with."""
+        parameters = (self.told or {}).get("parameters")
+        return str(parameters["scenario"]) if isinstance(parameters, dict) else None
+
+    @property
     def doubts(self) -> list[str]:
         """What must be known of a reconstruction that is not whole."""
         told = self.told or {}
@@ -65,21 +71,19 @@ class Attacked:
         return []
 
 
-def attacked(given: str) -> Attacked:
-    """`DIR`, `NAME=DIR` or `NAME=RECORDS`; without a name, a reconstruction is called by the tables it used."""
-    name, equals, rest = given.partition("=")
-    path = Path(rest if equals else given)
+def attacked(name: str, path: Path) -> Attacked:
+    """A reconstruction or a record file to attack; without a name, the first is called by the tables it used."""
     if path.is_dir():
         told = read_manifest(path)
         if told is None or told.get("command") != "reconstruct" or not (path / RECORDS).is_file():
             raise InputError(f"{path}: no finished reconstruction there; expected the --out folder of reconstruct")
-        if not equals:
+        if not name:
             level = told.get("counts", {}).get("level")
             name = "rHDF_bt" if level != _place_of(path) else "rHDF_b"
         return Attacked(_checked(name), path / RECORDS, path)
     if not path.exists():
         raise InputError(f"{path}: there is no such folder or file; expected the --out folder of reconstruct")
-    if not equals:
+    if not name:
         raise InputError(f"{path} is a file; give it a name to go by, as in protected={path}")
     return Attacked(_checked(name), path, None)
 
@@ -89,13 +93,9 @@ def _place_of(folder: Path) -> str:
     return open_source(folder / "places.parquet").columns[0]
 
 
-def listed(given: str) -> tuple[str, Path]:
-    """`FILE` or `NAME=FILE`; without a name, a list goes by the file's."""
-    name, equals, rest = given.partition("=")
-    path = Path(rest if equals else given)
-    if not equals:
-        name = path.name.split(".")[0]
-    return _checked(name), path
+def listed(name: str, path: Path) -> tuple[str, Path]:
+    """A list of people; without a name, it goes by the file's."""
+    return _checked(name or path.name.split(".")[0]), path
 
 
 def _checked(name: str) -> str:
@@ -205,7 +205,7 @@ def _need_id(file: RecordFile, what: str, consequence: str) -> None:
 def _check_places(path: Path, scenario: Scenario) -> None:
     """Refuse places that a table would refuse at the end."""
     source, geography = open_source(path), scenario.geography
-    named = {geography.place: "block", geography.unit: "tract"}
+    named = {geography.place: "place", geography.unit: "area"}
     columns = [*named, *(name for name in (*WORDS, *NUMBERS) if name not in named.values())]
     for column in columns:
         if column not in source.columns:
@@ -228,4 +228,4 @@ def _proved(path: Path, scenario: Scenario) -> Iterator[pl.DataFrame]:
     place = scenario.geography.place
     for chunk in open_source(path).chunks((place, "population", "distance_upper", "proof")):
         geoid, population = pl.col(place).alias("geoid"), pl.col("population").cast(pl.Int64)
-        yield chunk.frame.select(geoid, population, ONE_SOLUTION.alias("zero"))
+        yield chunk.frame.select(geoid, population, one_solution().alias("zero"))

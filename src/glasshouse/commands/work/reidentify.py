@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from glasshouse.assess.baselines import Floats, Neighbours, modal_guess, modal_status, proportional_guess, reach, shares
-from glasshouse.assess.reidentification import Answer, Blocks, Standing, count, count_agreement, count_reach
+from glasshouse.assess.reidentification import Answer, Places, Standing, count, count_agreement, count_reach
 from glasshouse.attack.people.reidentify import (
     IN_BINS,
     NOBODY,
@@ -133,11 +133,11 @@ def identify(job: Reidentification, item: Together) -> Done:
     found: dict[str, list[pl.DataFrame]] = {"counts": [], "agreement": [], "reach": [], "links": []}
     for name, other, left, right in _pairs(job, item, world, truth.people, files):
         links = agreement(left, right, job.features.cells)
-        found["agreement"].append(count_agreement(name, other, world.blocks, right.place, links))
+        found["agreement"].append(count_agreement(name, other, world.places, right.place, links))
     published = Neighbours.of(files[PUBLISHED].place, files[PUBLISHED].cell, around.area, job.nations[PUBLISHED])
     if job.proved:
         found["uniques"] = [_uniques(world)]
-    found["reach"].append(count_reach(world.blocks, published.places.sum(axis=1), reach(published)))
+    found["reach"].append(count_reach(world.places, published.places.sum(axis=1), reach(published)))
     tally: Counter[str] = Counter(persons=len(truth.people), defined=int(truth.defined.sum()))
     for name in job.rebuilt:
         tally[f"{name}: other"] += _unlike(files[name], files[PUBLISHED], len(around))
@@ -167,7 +167,7 @@ class Facts:
     truth: Named
     files: Mapping[str, People]
     population: Ints  # by place
-    blocks: Blocks
+    places: Places
     modal: Flags  # of each record of the truth
     unique: Flags
     guess: Ints  # the modal guess, by place
@@ -194,7 +194,7 @@ class Facts:
         file = files[PUBLISHED]
         published = Neighbours.of(file.place, file.cell, around.area, job.nations[PUBLISHED])
         return cls(
-            around, truth, files, population, Blocks.of(population, zero), status[people.place] == people.cell,
+            around, truth, files, population, Places.of(population, zero), status[people.place] == people.cell,
             size[kind] == 1, modal_guess(published), shares(published),
         )  # fmt: skip
 
@@ -234,7 +234,7 @@ def _against(
     }
     answers |= {guesser: (data, answer) for guesser, answer in guesses.items()}
     for teller, (data, answer) in answers.items():
-        found["counts"].append(count(teller, attacker, world.blocks, standing, answer, guesses))
+        found["counts"].append(count(teller, attacker, world.places, standing, answer, guesses))
         if job.links:
             found["links"].append(_links(teller, attacker, world, listed, data, answer))
     return int((true_row >= 0).sum())

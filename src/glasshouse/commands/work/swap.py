@@ -1,7 +1,8 @@
-"""The job behind `glasshouse protect swap`: person records in, the same records out, some households in other blocks.
+"""The job behind `glasshouse protect swap`: person records in, the same records out, some households elsewhere.
 
-The file is read twice: first the columns that decide, for the whole file; then everything, piece by piece, to be
-written as it came, in the order of its rows, with other blocks. Households are numbered by their identifiers and take
+What a household is, who is an adult, who stands out and which areas matter, the scenario says (`[household]`). The file
+is read twice: first the columns that decide, for the whole file; then everything, piece by piece, to be
+written as it came, in the order of its rows, with other places. Households are numbered by their identifiers and take
 their draws from them, so the order of rows decides nothing. The file of the households themselves can go along.
 """
 
@@ -17,53 +18,77 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from glasshouse.commands.work.swapped_households import (
-    GEOGRAPHY,
-    HOUSEHOLD,
-    PLACE,
-    Moves,
-    check_households,
-    identifiers,
-    write_households,
-)
+from glasshouse.commands.work.swapped_households import Moves, check_households, identifiers, write_households
 from glasshouse.errors import InputError, unknown
+from glasshouse.files.coded_columns import Spelling, whole_numbers
 from glasshouse.files.frames import Chunk, Source, need_columns, open_source
 from glasshouse.files.output import RowWriter, row_writer
 from glasshouse.files.places import PlaceColumns, check_codes, read_codes
 from glasshouse.files.surroundings import numbers_of
 from glasshouse.model.chance import chance
-from glasshouse.protection.swap.by_rates import at_risk, swap_key
+from glasshouse.model.geography import Geography, plural
 from glasshouse.protection.swap.by_tiers import (
     RANKING,
     TIERS,
     Homes,
-    NearbySwap,
-    alike_in_tract,
+    SwappedNearby,
     along_codes,
+    composed_alike,
     draws_of,
-    swap_nearby,
+    swap_by_tiers,
     tiers,
 )
+from glasshouse.protection.swap.households import alike_key, at_risk
 from glasshouse.protection.swap.quarters import redraw
+from glasshouse.scenarios.fitting import of_persons
+from glasshouse.scenarios.households import Household
+from glasshouse.scenarios.load import Scenario
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 QUARTERS = ("keep", "synthesize")
-QUARTERED, DEFINED, HISPANIC = "gq", "data_defined", "hispanic"
-RACES = ("white", "black", "aian", "asian", "nhopi", "sor")
-VOTING_AGE = 18
-OLDEST = 110
-HIGHEST_QUARTERS = 999  # codes of group quarters have up to three digits
 NOBODY = -1
-TIES = ("person_id", "sex", "age")  # what tells residents of one unit apart, where a file has it
-LOG = pl.Schema(
-    {
-        "household_id": pl.String, "from_block": pl.String, "to_block": pl.String,
-        "partner_household_id": pl.String, "distance": pl.Float64, "tier": pl.Int64,
-    }
-)  # fmt: skip
+LIVES, GROWN, CELL, QUARTERED, DEFINED = "the place", "adult", "the cell", "in quarters", "defined"  # our own columns
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the scenario says of persons and households."""
+
+    geography: Geography
+    home: Household
+    adult: Spelling
+    adults: frozenset[int]  # levels
+    cell: tuple[Spelling, ...]  # what makes a person stand out
+
+    @classmethod
+    def by(cls, scenario: Scenario | None, source: Source) -> Told:
+        """By the scenario that is given, or the one whose columns the file has."""
+        if scenario is None:
+            scenario, home = of_persons(source.columns)
+        elif scenario.household is None:
+            raise InputError(f"scenario {scenario.name} does not say what a household is; it needs [household]")
+        else:
+            home = scenario.household
+        ((name, levels),) = home.adult.sets
+        spellings = [Spelling(scenario.schema.attribute(one)) for one in (name, *home.stand_out)]
+        return cls(scenario.geography, home, spellings[0], levels, tuple(spellings[1:]))
+
+    @property
+    def place(self) -> str:
+        return self.geography.place
+
+    @property
+    def columns(self) -> list[str]:
+        return [column for spelling in (self.adult, *self.cell) for column in spelling.columns]
+
+    @property
+    def log(self) -> pl.Schema:
+        home, place = self.home.column, self.place
+        names = (home, f"from_{place}", f"to_{place}", f"partner_{home}")
+        return pl.Schema(dict.fromkeys(names, pl.String()) | {"distance": pl.Float64(), "tier": pl.Int64()})
 
 
 def swap_file(
@@ -72,6 +97,7 @@ def swap_file(
     *,
     rate: float,
     seed: int,
+    scenario: Scenario | None = None,
     nearest: int = 5,
     small: int = 10,
     coordinates: Path | None = None,
@@ -80,23 +106,25 @@ def swap_file(
     households: Path | None = None,
     households_out: Path | None = None,
 ) -> dict[str, Any]:
-    """Write the records of a file with some households in each other's blocks; what was done, in numbers.
+    """Write the records of a file with some households in each other's places; what was done, in numbers.
 
-    `households` is the file of these households, which is written with the same moves to `households_out`. All files
-    get their names when all are whole.
+    Without a scenario, the columns of the file decide which built-in one says what a household is. `households` is the
+    file of these households, which is written with the same moves to `households_out`. All files get their names when
+    all are whole.
     """
     if (households is None) != (households_out is None):
         raise InputError("--households and --households-out go together: give both, or neither")
     if quarters not in QUARTERS:
         raise unknown("--group-quarters", quarters, QUARTERS)
-    if not 0 <= rate <= 1:
-        raise InputError(f"--rate {rate:g}: expected the share of households that change block, from 0 to 1")
     source = open_source(records)
-    people = _people(source)
-    where = _where(coordinates, people) if coordinates else along_codes(_prefix(people.blocks, "tract"))
+    told = Told.by(scenario, source)
+    if not 0 <= rate <= 1:
+        raise InputError(f"--rate {rate:g}: expected the share of households that change {told.place}, from 0 to 1")
+    people = _people(source, told)
+    where = _where(coordinates, people) if coordinates else along_codes(people.area(told.home.near))
     draws = draws_of(people.names, seed)
     homes = _homes(people, small, draws[:, RANKING])
-    done = swap_nearby(homes, where, rate, draws, nearest)
+    done = swap_by_tiers(homes, where, rate, draws, nearest)
     counts: dict[str, Any] = {
         "persons": len(people.unit),
         "households": len(homes),
@@ -109,15 +137,17 @@ def swap_file(
         "tiers": _by_tier(homes, done),
         "nearness": "coordinates" if coordinates else "codes",
         "group_quarters_persons": int((people.unit < 0).sum()),
-        "group_quarters_by": QUARTERED if QUARTERED in source.columns else HOUSEHOLD,
+        "group_quarters_by": told.home.quarters.column
+        if told.home.quarters.column in source.columns
+        else told.home.column,
     }
     cell = people.cell
     if quarters == "synthesize":
-        cell, counts["redrawn_from_state"] = _synthetic(people, source, seed)
+        cell, counts[f"redrawn_from_{told.home.within}"] = _synthetic(people, source, seed)
         counts["redrawn"] = counts["group_quarters_persons"]
         counts["redrawn_differently"] = int((cell != people.cell).sum())
-    block = np.where(people.unit >= 0, np.append(done.block, 0)[people.unit], people.block)
-    moves = Moves(source, people.names, people.line, people.blocks, homes.block, done.block)
+    place = np.where(people.unit >= 0, np.append(done.place, 0)[people.unit], people.place)
+    moves = Moves(source, people.names, people.line, people.places, homes.place, done.place, told.geography, told.home)
     with ExitStack() as stack:
         if households is not None and households_out is not None:
             units, said = check_households(households, moves)
@@ -126,7 +156,7 @@ def swap_file(
         if log is not None:
             _write_log(stack.enter_context(row_writer(log)), people, homes, done)
         writer = stack.enter_context(row_writer(out))
-        _write(source, writer, people.blocks, block, cell if quarters == "synthesize" else None)
+        _write(source, writer, people, place, cell if quarters == "synthesize" else None)
     return counts
 
 
@@ -134,153 +164,138 @@ def swap_file(
 class _People:
     """What decides of the persons of a file, a row each, in its order; and of their households, by identifier."""
 
-    block: Ints  # by number
+    told: Told
+    place: Ints  # by number
     unit: Ints  # the number of the household; NOBODY in group quarters
     adult: Flags
-    cell: Ints  # 6 bits of race, then origin
+    cell: Ints  # what makes a person stand out
     defined: Flags
-    blocks: pl.Series  # codes, sorted
+    places: pl.Series  # codes, sorted
     names: pl.Series  # identifiers of households, sorted
-    home: Ints  # the block of each household
+    home: Ints  # the place of each household
     line: Ints  # where its first member stands
 
+    def area(self, level: str) -> Ints:
+        """Of each place, the number of the area of a level that it lies in, from 0, in the order of codes."""
+        codes = self.places.str.head(self.told.geography.lengths[level])
+        return codes.rank("dense").to_numpy().astype(np.int64) - 1
 
-def _people(source: Source) -> _People:
+
+def _people(source: Source, told: Told) -> _People:
     """Read the columns that decide, and find the households."""
-    need_columns(source, [PLACE, "age", *RACES, HISPANIC], "swapping reads person records")
+    home = told.home
+    need_columns(source, [told.place, *told.columns], "swapping reads person records")
     need_columns(
-        source, [HOUSEHOLD], "households are swapped: it says who lives together; add it, or see protect relocate"
+        source, [home.column], "households are swapped: it says who lives together; add it, or see protect relocate"
     )
-    extra = [name for name in (QUARTERED, DEFINED) if name in source.columns]
+    extra = [name for name in (home.quarters.column, home.defined) if name in source.columns]
     parts, first = [], 0
-    for chunk in source.chunks([PLACE, HOUSEHOLD, "age", *RACES, HISPANIC, *extra]):
+    for chunk in source.chunks([told.place, home.column, *told.columns, *extra]):
         first = first or chunk.first
-        parts.append(_deciding(source, chunk))
+        parts.append(_deciding(source, chunk, told))
     frame = pl.concat(parts) if parts else pl.DataFrame()
     if not frame.height:
         raise InputError(f"{source.path.name}: there is a header and no records; expected persons")
-    blocks = frame[PLACE].unique().sort()
-    block = blocks.search_sorted(frame[PLACE]).to_numpy().astype(np.int64)
+    places = frame[LIVES].unique().sort()
+    place = places.search_sorted(frame[LIVES]).to_numpy().astype(np.int64)
     quartered = frame[QUARTERED].to_numpy()
-    named = frame[HOUSEHOLD].set(pl.Series(quartered), None)
+    named = frame[home.column].set(pl.Series(quartered), None)
     names = named.drop_nulls().unique().sort()
-    unit = np.full(len(block), NOBODY, np.int64)
+    unit = np.full(len(place), NOBODY, np.int64)
     unit[~quartered] = names.search_sorted(named.drop_nulls()).to_numpy()
-    mixed = pl.Series(quartered) & frame[HOUSEHOLD].is_in(names.implode())
+    mixed = pl.Series(quartered) & frame[home.column].is_in(names.implode())
     if mixed.any():
         line = first + int(mixed.arg_max() or 0)
         raise InputError(
-            f"{source.where(line)}: '{QUARTERED}' says group quarters, and other lines with the same {HOUSEHOLD} do "
-            "not; expected all members of a unit alike"
+            f"{source.where(line)}: '{home.quarters.column}' says group quarters, and other lines with the same "
+            f"{home.column} do not; expected all members of a unit alike"
         )
     at = np.flatnonzero(unit >= 0)
-    home = np.empty(len(names), np.int64)
-    home[unit[at]] = block[at]
+    lives = np.empty(len(names), np.int64)
+    lives[unit[at]] = place[at]
     line_of = first + at[np.unique(unit[at], return_index=True)[1]]
-    _refuse_divided(source, first, unit, at, block, home)
-    columns = {name: frame[name].to_numpy() for name in ("adult", "cell", DEFINED)}
-    cell = columns["cell"].astype(np.int64)
-    return _People(block, unit, columns["adult"], cell, columns[DEFINED], blocks, names, home, line_of)
+    _refuse_divided(source, told, first, unit, at, place, lives)
+    adult, cell, defined = (frame[name].to_numpy() for name in (GROWN, CELL, DEFINED))
+    return _People(told, place, unit, adult, cell.astype(np.int64), defined, places, names, lives, line_of)
 
 
-def _deciding(source: Source, chunk: Chunk) -> pl.DataFrame:
+def _deciding(source: Source, chunk: Chunk, told: Told) -> pl.DataFrame:
     """Of some records what decides, checked value by value."""
-    codes = read_codes(source, chunk, PlaceColumns(((PLACE, 0),), PLACE))
-    check_codes(source, chunk.first, codes, GEOGRAPHY, PLACE)
-    race = np.zeros(chunk.frame.height, np.int64)
-    for bit, name in enumerate(RACES):
-        race |= _whole(source, chunk, name, 1) << bit
-    if not race.all():
-        line = chunk.first + int(np.argmin(race))
-        raise InputError(f"{source.where(line)}: {' '.join(RACES)} are all 0; expected at least one 1")
-    cell = race | _whole(source, chunk, HISPANIC, 1) << len(RACES)
-    household = identifiers(source, chunk)
+    codes = read_codes(source, chunk, PlaceColumns(((told.place, 0),), told.place))
+    check_codes(source, chunk.first, codes, told.geography, told.place)
+    cell, step = np.zeros(chunk.frame.height, np.int64), 1
+    for spelling in told.cell:
+        cell, step = cell + spelling.read(source, chunk) * step, step * len(spelling)
+    household, quarters, defined = identifiers(source, chunk, told.home.column), told.home.quarters, told.home.defined
     quartered = household.is_null().to_numpy()
-    if QUARTERED in chunk.frame.columns:
-        quartered |= _whole(source, chunk, QUARTERED, HIGHEST_QUARTERS) > 0
-    everyone = np.ones(len(cell), np.bool_)
+    if quarters.column in chunk.frame.columns:
+        quartered |= whole_numbers(source, chunk, quarters.column, quarters.highest) > 0
+    grown = np.isin(told.adult.level[told.adult.read(source, chunk)], list(told.adults))
+    counted = np.ones(len(cell), np.bool_)
+    if defined in chunk.frame.columns:
+        counted = whole_numbers(source, chunk, defined, 1) > 0
     return pl.DataFrame(
         [
-            codes.alias(PLACE),
+            codes.alias(LIVES),
             household,
-            pl.Series("adult", _whole(source, chunk, "age", OLDEST) >= VOTING_AGE),
-            pl.Series("cell", cell.astype(np.int16)),
+            pl.Series(GROWN, grown),
+            pl.Series(CELL, cell.astype(np.int32)),
             pl.Series(QUARTERED, quartered),
-            pl.Series(DEFINED, _whole(source, chunk, DEFINED, 1) > 0 if DEFINED in chunk.frame.columns else everyone),
+            pl.Series(DEFINED, counted),
         ]
     )
 
 
-def _whole(source: Source, chunk: Chunk, name: str, highest: int) -> Ints:
-    """A column of whole numbers from 0, however they are spelled."""
-    column = chunk.frame[name]
-    if column.dtype == pl.String:
-        column = column.str.strip_chars()
-    number = column.cast(pl.Float64, strict=False)
-    wrong = ~(number.is_between(0, highest) & (number == number.floor())).fill_null(False)
-    if wrong.any():
-        at = int(wrong.arg_max() or 0)
-        said = "empty" if column[at] in (None, "") else repr(str(column[at])[:20])
-        expected = "0 or 1" if highest == 1 else f"a whole number from 0 to {highest}"
-        raise InputError(f"{source.where(chunk.first + at)}: column '{name}' is {said}; expected {expected}")
-    return number.to_numpy().astype(np.int64)
-
-
-def _refuse_divided(source: Source, first: int, unit: Ints, at: Ints, block: Ints, home: Ints) -> None:
-    """Refuse a household with members in two blocks, by its first line."""
-    divided = np.unique(unit[at[block[at] != home[unit[at]]]])
+def _refuse_divided(source: Source, told: Told, first: int, unit: Ints, at: Ints, place: Ints, home: Ints) -> None:
+    """Refuse a household with members in two places, by its first line."""
+    divided = np.unique(unit[at[place[at] != home[unit[at]]]])
     if len(divided):
         line = first + int(np.flatnonzero(np.isin(unit, divided))[0])
         more = f" ({len(divided) - 1:,} more households like it)" if len(divided) > 1 else ""
         raise InputError(
-            f"{source.where(line)}: the members of this household are in two blocks{more}; expected one {HOUSEHOLD} "
-            "for those who live together, and no other household with the same"
+            f"{source.where(line)}: the members of this household are in two {plural(told.place)}{more}; expected one "
+            f"{told.home.column} for those who live together, and no other household with the same"
         )
 
 
-def _prefix(codes: pl.Series, level: str) -> Ints:
-    """Numbers from 0 for the areas of a level that blocks lie in, in the order of codes."""
-    return codes.str.head(GEOGRAPHY.lengths[level]).rank("dense").to_numpy().astype(np.int64) - 1
-
-
 def _where(path: Path, people: _People) -> Floats:
-    """The coordinates of blocks, from a file that may have others too."""
-    source = open_source(path)
-    need_columns(source, ("x", "y"), "where blocks lie: block, x, y")
+    """The coordinates of places, from a file that may have others too."""
+    source, place = open_source(path), people.told.place
+    need_columns(source, ("x", "y"), f"where {plural(place)} lie: {place}, x, y")
     code = source.columns[0]
     parts = [chunk.frame[code].cast(pl.String) for chunk in source.chunks([code])]
     listed = pl.concat([pl.Series(code, [], dtype=pl.String), *parts]).drop_nulls().unique().sort()
     numbers = numbers_of(path, listed.to_list(), ("x", "y"))
-    missing = people.blocks.filter(~people.blocks.is_in(listed.implode()))
+    missing = people.places.filter(~people.places.is_in(listed.implode()))
     if len(missing):
         raise InputError(
-            f"{path.name}: {len(missing):,} blocks of the records are missing, such as '{missing[0]}'; expected a row "
-            f"for every block, its code in the first column, here '{code}'"
+            f"{path.name}: {len(missing):,} {plural(place)} of the records are missing, such as '{missing[0]}'; "
+            f"expected a row for every {place}, its code in the first column, here '{code}'"
         )
-    at: Ints = listed.search_sorted(people.blocks).to_numpy().astype(np.int64)
+    at: Ints = listed.search_sorted(people.places).to_numpy().astype(np.int64)
     return numbers[at]
 
 
 def _homes(people: _People, small: int, tie: Floats) -> Homes:
     """The households as a swap sees them: what they agree on, and how exposed each is."""
-    households, blocks = len(people.names), len(people.blocks)
+    households, places, level = len(people.names), len(people.places), people.told.home
     inside = people.unit >= 0
     unit = people.unit[inside]
     persons, adults, defined = (
         np.bincount(unit[some[inside]], minlength=households)
         for some in (np.ones_like(inside), people.adult, people.defined)
     )
-    in_block = np.bincount(people.block, minlength=blocks)
-    # The group quarters of a block are one more unit: who is alone with a race depends on their residents, too.
-    every_unit = np.where(inside, people.unit, households + people.block)
-    risk = at_risk(np.append(people.home, np.arange(blocks)), in_block, every_unit, people.cell, small)[:households]
-    tract, state = (_prefix(people.blocks, level)[people.home] for level in ("tract", "state"))
-    alike = alike_in_tract(tract, persons, adults, unit, people.cell[inside])
-    tier = tiers(state, risk, alike, in_block[people.home], tie)
-    return Homes(people.home, state, swap_key(persons, adults), tier, defined == 0)
+    in_place = np.bincount(people.place, minlength=places)
+    # The group quarters of a place are one more unit: who is alone with a cell depends on their residents, too.
+    every_unit = np.where(inside, people.unit, households + people.place)
+    risk = at_risk(np.append(people.home, np.arange(places)), in_place, every_unit, people.cell, small)[:households]
+    near, area = (people.area(one)[people.home] for one in (level.near, level.within))
+    alike = composed_alike(near, persons, adults, unit, people.cell[inside])
+    tier = tiers(area, risk, alike, in_place[people.home], tie)
+    return Homes(people.home, area, alike_key(persons, adults), tier, defined == 0)
 
 
-def _by_tier(homes: Homes, done: NearbySwap) -> list[dict[str, Any]]:
+def _by_tier(homes: Homes, done: SwappedNearby) -> list[dict[str, Any]]:
     """How many households each tier has, the most exposed first, and how many of them moved."""
     moved = np.bincount(homes.tier[done.partner >= 0], minlength=len(TIERS))
     every = np.bincount(homes.tier, minlength=len(TIERS))
@@ -291,67 +306,72 @@ def _by_tier(homes: Homes, done: NearbySwap) -> list[dict[str, Any]]:
 
 
 def _synthetic(people: _People, source: Source, seed: int) -> tuple[Ints, int]:
-    """Cells, with those of residents of group quarters drawn anew; and how many came from the whole state.
+    """Cells, with those of residents of group quarters drawn anew; and how many came from the whole wider area.
 
-    A county's draws are its own. Residents take them in the order of block, identifiers, sex, age and cell: so the
-    order of rows does not matter, but among those who agree in all of these.
+    The draws of an area of donors are its own. Residents take them in the order of place, identifiers, what tells them
+    apart, and cell: so the order of rows does not matter, but among those who agree in all of these.
     """
+    home = people.told.home
     rows = np.flatnonzero(people.unit < 0)
-    names = [name for name in (HOUSEHOLD, *TIES) if name in source.columns]
+    names = [name for name in (home.column, *home.tell_apart) if name in source.columns]
     parts, begin = [], 0
     for chunk in source.chunks(names):
         mine = rows[(rows >= begin) & (rows < begin + chunk.frame.height)] - begin
         parts.append(chunk.frame[mine].select(pl.all().cast(pl.String)))
         begin += chunk.frame.height
-    keys = [pl.Series("the block", people.block[rows]), pl.Series("the cell", people.cell[rows])]
-    sorted_ = pl.concat(parts).with_columns(*keys).with_row_index("at").sort("the block", *names, "the cell")
+    keys = [pl.Series(LIVES, people.place[rows]), pl.Series(CELL, people.cell[rows])]
+    sorted_ = pl.concat(parts).with_columns(*keys).with_row_index("at").sort(LIVES, *names, CELL)
     rows = rows[sorted_["at"].to_numpy()]
-    block = people.block[rows]
-    county = _prefix(people.blocks, "county")[block]
+    place = people.place[rows]
+    donors = people.area(home.donors)[place]
+    length = people.told.geography.lengths[home.donors]
     draw = np.concatenate(
         [np.empty(0)]
         + [
-            chance(seed, str(people.blocks[int(block[at])])[: GEOGRAPHY.lengths["county"]], "group quarters").random(
-                int(number)
-            )
-            for at, number in zip(*np.unique(county, return_index=True, return_counts=True)[1:], strict=True)
+            chance(seed, str(people.places[int(place[at])])[:length], "group quarters").random(int(number))
+            for at, number in zip(*np.unique(donors, return_index=True, return_counts=True)[1:], strict=True)
         ]
     )
-    done = redraw(county, _prefix(people.blocks, "state")[block], people.adult[rows], people.cell[rows], draw)
+    done = redraw(donors, people.area(home.within)[place], people.adult[rows], people.cell[rows], draw)
     cell = people.cell.copy()
     cell[rows] = done.cell
-    return cell, done.from_state
+    return cell, done.from_wide
 
 
-def _write(source: Source, writer: RowWriter, blocks: pl.Series, block: Ints, cell: Ints | None) -> None:
-    """The records as they came, in their new blocks; with cells, race and origin are written anew."""
+def _write(source: Source, writer: RowWriter, people: _People, place: Ints, cell: Ints | None) -> None:
+    """The records as they came, in their new places; with cells, what makes them stand out is written anew."""
+    told = people.told
     kinds = pl.read_parquet_schema(source.path) if source.counted_in == "row" else {}
-    kinds = {name: kind for name, kind in kinds.items() if name != PLACE}
+    kinds = {name: kind for name, kind in kinds.items() if name != told.place}
     done = 0
     for chunk in source.chunks():
         rows = slice(done, done + chunk.frame.height)
         done = rows.stop
-        columns = [blocks.gather(block[rows]).alias(PLACE)]
+        columns = [people.places.gather(place[rows]).alias(told.place)]
         if cell is not None:
-            columns += _spelled(cell[rows], chunk.frame)
+            columns += _spelled(told, cell[rows], chunk.frame)
         writer.write(chunk.frame.with_columns(columns).cast(kinds))  # type: ignore[arg-type]  # as they came
 
 
-def _spelled(cell: Ints, frame: pl.DataFrame) -> Sequence[pl.Series]:
-    """The columns of race and origin, of the kind that the file has."""
-    values = {name: cell >> bit & 1 for bit, name in enumerate((*RACES, HISPANIC))}
-    return [pl.Series(name, value).cast(frame[name].dtype) for name, value in values.items()]
+def _spelled(told: Told, cell: Ints, frame: pl.DataFrame) -> Sequence[pl.Series]:
+    """The columns that say a cell."""
+    found: list[pl.Series] = []
+    for spelling in told.cell:
+        found += spelling.spelled(cell % len(spelling), frame)
+        cell = cell // len(spelling)
+    return found
 
 
-def _write_log(writer: RowWriter, people: _People, homes: Homes, done: NearbySwap) -> None:
+def _write_log(writer: RowWriter, people: _People, homes: Homes, done: SwappedNearby) -> None:
     """The pairs, a row for each of the two, in the order of identifiers. Who reads it undoes the swap."""
     moved = np.flatnonzero(done.partner >= 0)
     columns = (
         people.names.gather(moved),
-        people.blocks.gather(homes.block[moved]),
-        people.blocks.gather(done.block[moved]),
+        people.places.gather(homes.place[moved]),
+        people.places.gather(done.place[moved]),
         people.names.gather(done.partner[moved]),
         pl.Series(done.distance[moved]),
         pl.Series(homes.tier[moved] + 1),
     )
-    writer.write(pl.DataFrame(dict(zip(LOG.names(), columns, strict=True)), schema=LOG))
+    log = people.told.log
+    writer.write(pl.DataFrame(dict(zip(log.names(), columns, strict=True)), schema=log))

@@ -24,7 +24,8 @@ from glasshouse.population.homes import COLUMNS
 from glasshouse.population.identity import spelled
 from glasshouse.population.people import HOUSEHOLD, VACANT
 from glasshouse.population.preset import RACES
-from glasshouse.protection.swap.by_rates import Draws, Households, Rates, at_risk, swap, swap_key
+from glasshouse.protection.swap.by_rates import Draws, Households, Rates, swap_by_rates
+from glasshouse.protection.swap.households import alike_key, at_risk
 
 Ints = NDArray[np.int64]
 
@@ -50,7 +51,7 @@ class Choices:
 def synthesize(county: County, choices: Choices, folder: Path, watch: Callable[[float], None]) -> dict[str, Any]:
     """Write the files of a county; returns how much of everything there is."""
     homes = _homes(county, watch)
-    swapped = swap(homes.swappable, choices.rates, Draws.of(len(homes.swappable), county.chance(SWAP)))
+    swapped = swap_by_rates(homes.swappable, choices.rates, Draws.of(len(homes.swappable), county.chance(SWAP)))
     housed = subsidy.simulate(homes.subsidisable, county.chance(SUBSIDY), alpha=choices.alpha, share=choices.subsidised)
     counts: dict[str, Any] = {
         "tracts": county.places.tracts,
@@ -72,7 +73,7 @@ def synthesize(county: County, choices: Choices, folder: Path, watch: Callable[[
             tract = county.tract(number)
             mine = slice(done, done + int((tract.people.unit_kind == HOUSEHOLD).sum()))
             done = mine.stop
-            frames = _frames(county, choices, tract, codes, swapped.block[mine], housed, mine)
+            frames = _frames(county, choices, tract, codes, swapped.place[mine], housed, mine)
             sample.append(frames.pop("sample"))
             for name, frame in frames.items():
                 files[name].write(frame)
@@ -124,7 +125,7 @@ def _homes(county: County, watch: Callable[[float], None]) -> _Homes:
         watch(0.3 * (number + 1) / county.places.tracts)
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     area = pl.Series(county.places.codes).str.head(COUNTY).rank("dense").to_numpy().astype(np.int64)[whole["block"]]
-    key = swap_key(whole["persons"], whole["adults"])
+    key = alike_key(whole["persons"], whole["adults"])
     swappable = Households(whole["block"], area, whole["tract"], key, whole["risk"], whole["fixed"])
     children = whole["persons"] - whole["adults"]
     homes_of = subsidy.Homes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,8 @@ from glasshouse.errors import InputError
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.protection.relocation.front import Front, Point, Relocation, Rules, Spread, front, verify
 from glasshouse.protection.relocation.rules import Floats, Matrix, staying
-from glasshouse.report.charts import write
-from glasshouse.report.frontier import (
+from glasshouse.report.figure import Figure
+from glasshouse.report.sections.frontier import (
     baselines_picture,
     change_map,
     change_picture,
@@ -203,7 +203,7 @@ def _explained(asked: Asked, found: Sequence[Front], frames: dict[str, pl.DataFr
 def _pictures(asked: Asked, folder: Path, frames: dict[str, pl.DataFrame], found: Sequence[Front]) -> list[str]:
     points = frames["points"].rename({"lambda": "risk"})
     own = points.filter(pl.col("data") == DATA)
-    pictures: dict[str, Any] = {
+    pictures: dict[str, Figure] = {
         "front": front_picture(frames["fronts"].rename({"lambda": "risk"}), own),
         "risk": risk_picture(points.with_columns(U="utility")),  # each of its own
         "protection": protection_picture(own),
@@ -212,16 +212,15 @@ def _pictures(asked: Asked, folder: Path, frames: dict[str, pl.DataFrame], found
     changes = frames["changes"]
     if asked.coordinates is None:
         last = changes.filter(pl.col("lambda") == changes["lambda"][-1])
-        drawn = change_picture(last)
-        pictures["changes"] = replace(drawn, title=f"{drawn.title} (λ = {last['lambda'][0]}, q = {asked.at:g})")
+        pictures["changes"] = change_picture(last, f" (λ = {last['lambda'][0]}, q = {asked.at:g})")
     else:
         pictures["changes"] = _map(asked, found, asked.coordinates)
     for name, picture in pictures.items():
-        write(picture, folder / f"{name}.svg")
+        picture.save(folder / f"{name}.svg")
     return [f"{name}.svg" for name in pictures]
 
 
-def _map(asked: Asked, found: Sequence[Front], coordinates: Floats) -> Any:
+def _map(asked: Asked, found: Sequence[Front], coordinates: Floats) -> Figure:
     changes, joined = [], []
     for one in found:
         relocation = _chosen(asked, one)

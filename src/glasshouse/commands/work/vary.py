@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.assess.certain_groups import GROUPS, grouped
+from glasshouse.assess.one_solution import have_one_solution
 from glasshouse.attack.published import Published, recounted
 from glasshouse.attack.vary import Far, admitted, vary
 from glasshouse.commands.work.reconstruct import METHOD, place_columns, start_of
@@ -81,7 +82,7 @@ def measure(job: Varying, item: Item) -> Done:
         "places": len(far.population),
         "populated": int(populated.sum()),
         "proved": int(proved.sum()),
-        "zero": int(((far.most == 0) & populated).sum()),
+        "zero": int((have_one_solution(far.most, far.proof) & populated).sum()),
         "records": int(far.population.sum()),
         "certain": int(far.certain.sum()),
         "starts_outside": int((~given).sum()),

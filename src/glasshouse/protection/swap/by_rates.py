@@ -1,7 +1,7 @@
 """Which households trade places? Swapping as the 2010 Census described it: like with like, rather those at risk.
 
-Two households that agree on the number of persons and the number of adults exchange their blocks (paper 000). So the
-persons, the adults and the households of each size of every block stay as counted; who they are does not. Every
+Two households that agree on the number of persons and the number of adults exchange their places (paper 000). So the
+persons, the adults and the households of each size of every place stay as counted; who they are does not. Every
 household that is not entirely imputed has some chance, one at risk a higher one. Group quarters and vacant units are
 never swapped: they are not among the households here. With equal chances this is random swapping at a given rate, the
 plain form of what paper 004 does (it grades the chances in four steps, and takes partners from the five nearest).
@@ -10,7 +10,7 @@ All chance is in draws that belong to households (`Draws`). So the same draws gi
 to the same file without a person: households of another area, or another number of persons or adults, trade places as
 they did, and of those that agree on all this most do, too.
 
-The Bureau never published its rates, what it took for a small block, or how far households may move. Here these are
+The Bureau never published its rates, what it took for a small place, or how far households may move. Here these are
 parameters; their defaults are ours, for studies, and no estimate of the Bureau's.
 """
 
@@ -19,13 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.protection.swap.households import Flags, Floats, Ints, Swapped, numbered
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 _KINDS = {"Ints": np.int64, "Flags": np.bool_}
 
 CHOOSING, REMAINING, DRAFTING, BREAKING, STEPS = range(5)  # the columns of draws; after these, one for each shuffle
@@ -34,31 +31,31 @@ SHUFFLES = 8  # times that chosen households are paired at random, two in three 
 
 @dataclass(frozen=True)
 class Households:
-    """The occupied households, a row each, without group quarters. A block lies in one area and in one `near`."""
+    """The occupied households, a row each, without group quarters. A place lies in one area and in one `near`."""
 
-    block: Ints
-    area: Ints  # which a swap stays in: the county, the state; all 0 for no limit
-    near: Ints  # which a swap leaves: the tract, or the block itself
-    key: Ints  # what pairs agree on, see `swap_key`
+    place: Ints
+    area: Ints  # which a swap stays in; all 0 for no limit
+    near: Ints  # which a swap leaves: the surroundings of the place, or the place itself
+    key: Ints  # what pairs agree on, see `alike_key`
     risk: Flags
     fixed: Flags  # may not be swapped: entirely imputed
 
     def __post_init__(self) -> None:
         shapes = {field.name: np.shape(getattr(self, field.name)) for field in fields(self)}
-        if len(set(shapes.values())) > 1 or self.block.ndim != 1:
+        if len(set(shapes.values())) > 1 or self.place.ndim != 1:
             raise InputError(f"households need one row each in all columns; found the shapes {shapes}")
         for field in fields(self):
             wanted, found = np.dtype(_KINDS[str(field.type)]), getattr(self, field.name).dtype
             if found != wanted:
                 raise InputError(f"the column '{field.name}' of the households must be {wanted}; found {found}")
-        order = np.argsort(self.block, kind="stable")  # quick where rows go by block already
-        same_block = np.diff(self.block[order]) == 0
-        for name, place in (("area", self.area), ("near", self.near)):
-            if np.any(same_block & (place[order[1:]] != place[order[:-1]])):
-                raise InputError(f"a block of the households has two values of '{name}'; it must lie in one")
+        order = np.argsort(self.place, kind="stable")  # quick where rows go by place already
+        same = np.diff(self.place[order]) == 0
+        for name, around in (("area", self.area), ("near", self.near)):
+            if np.any(same & (around[order[1:]] != around[order[:-1]])):
+                raise InputError(f"a place of the households has two values of '{name}'; it must lie in one")
 
     def __len__(self) -> int:
-        return len(self.block)
+        return len(self.place)
 
 
 @dataclass(frozen=True)
@@ -107,52 +104,8 @@ class Rates:
             raise InputError(f"rates must be 0 <= base <= risky <= 1; found base {self.base}, risky {self.risky}")
 
 
-@dataclass(frozen=True)
-class Swap:
-    """Who changed places with whom."""
-
-    partner: Ints  # the row of the other household of the pair, or -1
-    block: Ints  # where each household is now
-    unmatched: int  # chosen households that found no partner
-    chosen: Flags
-
-    @property
-    def moved(self) -> int:
-        """How many households are in another block now."""
-        return int(np.count_nonzero(self.partner >= 0))
-
-    @property
-    def share(self) -> float:
-        """The realised swap rate: which share of all households is in another block now."""
-        return self.moved / max(len(self.partner), 1)
-
-
-def swap_key(persons: Ints, adults: Ints) -> Ints:
-    """One number for how many persons, and how many adults among them; different for different households."""
-    if np.any((persons < 1) | (adults < 0) | (adults > persons)):
-        raise InputError("a household to be swapped has at least one person, and no more adults than persons")
-    size = np.asarray(persons, np.int64)
-    return np.asarray(size * (size + 1) // 2 + adults, np.int64)
-
-
-def at_risk(block: Ints, persons_in_block: Ints, unit_of_person: Ints, race_group: Ints, small: int = 10) -> Flags:
-    """Which units are at risk: in a block of fewer than `small` persons, or with a member alone of a race in the block.
-
-    `block` is that of each unit; `persons_in_block` goes by the number of the block. Who else is in a block counts:
-    give group quarters and their residents too, and leave their flags aside. What is small is for you to say.
-    """
-    if np.any((block < 0) | (block >= len(persons_in_block))):
-        raise InputError("a unit lies in a block that has no number of persons")
-    if len(unit_of_person) != len(race_group) or np.any((unit_of_person < 0) | (unit_of_person >= len(block))):
-        raise InputError("every person needs a race group and a unit that exists")
-    risk = np.asarray(persons_in_block[block] < small)
-    kind = _numbered(block[unit_of_person], race_group)
-    risk[unit_of_person[np.bincount(kind)[kind] == 1]] = True
-    return risk
-
-
-def swap(households: Households, rates: Rates, draws: Draws) -> Swap:
-    """Choose households by their risk, pair them, and exchange their blocks. Same rows, same draws: same swap.
+def swap_by_rates(households: Households, rates: Rates, draws: Draws) -> Swapped:
+    """Choose households by their risk, pair them, and exchange their places. Same rows, same draws: same swap.
 
     Pairs agree on area and key, and differ in `near`. Chosen ones are paired with chosen ones first, at random. Those
     left over take partners that were not chosen, those at risk before others. Where there are none, pairs are broken up
@@ -163,7 +116,7 @@ def swap(households: Households, rates: Rates, draws: Draws) -> Swap:
     """
     if len(draws) != len(households):
         raise InputError(f"every household needs its draws; found {len(households)} households, {len(draws)} of draws")
-    group, near = _numbered(households.area, households.key), households.near
+    group, near = numbered(households.area, households.key), households.near
     chance = np.where(households.risk, rates.risky, rates.base)
     chosen = (draws.of_use(CHOOSING) < chance) & ~households.fixed
     idle = ~chosen & ~households.fixed
@@ -176,19 +129,7 @@ def swap(households: Households, rates: Rates, draws: Draws) -> Swap:
     # Whoever of a group is left over is in one and the same `near` from here on.
     _draft(partner, households, group, chosen, idle, draws)
     _break_up(partner, households, group, chosen, idle, draws)
-    block = np.where(partner >= 0, households.block[partner], households.block)
-    return Swap(partner, block, int(np.count_nonzero(chosen & (partner < 0))), chosen)
-
-
-def _numbered(one: Ints, two: Ints) -> Ints:
-    """Numbers from 0 for pairs of values."""
-    order = np.lexsort((two, one))
-    new = np.zeros(len(order), np.bool_)
-    for values in (one[order], two[order]):
-        new[1:] |= values[1:] != values[:-1]
-    number = np.empty(len(order), np.int64)
-    number[order] = np.cumsum(new)
-    return number
+    return Swapped.of(households.place, partner, chosen)
 
 
 def _ordered(some: Flags, group: Ints, draws: Draws, use: int, first: Flags | None = None) -> Ints:

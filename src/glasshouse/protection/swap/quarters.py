@@ -1,9 +1,10 @@
-"""How are residents of group quarters protected, who are never swapped? Their race and origin are drawn anew.
+"""How are residents of group quarters protected, who are never swapped? What makes them stand out is drawn anew.
 
 The 2010 Census made the population in group quarters partially synthetic (paper 000); how, was not published. Here each
-resident gets the race and origin, together, of a resident drawn evenly from the group quarters of the same county with
-the same voting-age status, themselves included; from those of the state where the county has too few. So the persons
-of each voting-age status of every block stay as counted. Who a donor was is forgotten: only values are taken.
+resident gets the cell (in the paper: race and origin, together) of a resident drawn evenly from the group quarters of
+the same area, of adults for adults and of children for children, themselves included; from those of a wider area where
+that one has too few. So the adults and children of every place stay as counted. Who a donor was is forgotten: only
+values are taken.
 """
 
 from __future__ import annotations
@@ -11,31 +12,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.protection.swap.households import Flags, Floats, Ints
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-
-FEWEST = 10  # residents alike, or the state's are taken; ours, and no rule of the Bureau's
+FEWEST = 10  # residents alike, or those of the wider area are taken; ours, and no rule of the Bureau's
 
 
 @dataclass(frozen=True)
 class Redrawn:
-    """The new cells of residents, and how many came from their state since their county had too few."""
+    """The new cells of residents, and how many came from the wider area since the narrow one had too few."""
 
     cell: Ints
-    from_state: int
+    from_wide: int
 
 
-def redraw(county: Ints, state: Ints, adult: Flags, cell: Ints, draw: Floats, fewest: int = FEWEST) -> Redrawn:
-    """New cells (race and origin) for residents of group quarters, a row each; `draw` is even, from 0 to 1."""
-    if len({len(column) for column in (county, state, adult, cell, draw)}) > 1:
+def redraw(narrow: Ints, wide: Ints, adult: Flags, cell: Ints, draw: Floats, fewest: int = FEWEST) -> Redrawn:
+    """New cells for residents of group quarters, a row each; `draw` is even, from 0 to 1."""
+    if len({len(column) for column in (narrow, wide, adult, cell, draw)}) > 1:
         raise InputError("residents need one row each in all columns")
-    near, alike = _drawn(county * 2 + adult, cell, draw)
-    far, _ = _drawn(state * 2 + adult, cell, draw)
+    near, alike = _drawn(narrow * 2 + adult, cell, draw)
+    far, _ = _drawn(wide * 2 + adult, cell, draw)
     few = alike < fewest
     return Redrawn(np.where(few, far, near), int(np.count_nonzero(few)))
 

@@ -1,0 +1,1 @@
+"""How is a description shown? As a page, a workbook, lines of CSV, and drawings."""
