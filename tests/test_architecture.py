@@ -169,6 +169,7 @@ STILL_NAMED: dict[str, set[str]] = {
     },
     "commands/auditing/": {"block", "blocks", "county", "sex"},
     "commands/compare_plan.py": {"blocks"},
+    "commands/relocation_options.py": {"block"},
     "commands/words/": {"block", "blocks", "county"},
     "commands/work/detect.py": {"block"},
     "commands/work/synthesize.py": {

@@ -42,6 +42,7 @@ VERBS = {
     "reconstruct": "glasshouse.commands.reconstruct",
     "vary": "glasshouse.commands.vary",
     "reidentify": "glasshouse.commands.reidentify",
+    "compare": "glasshouse.commands.compare",
     "status": "glasshouse.commands.status",
 }
 _OTHERS = {

@@ -15,7 +15,6 @@ import typer
 
 from glasshouse import VERBS
 from glasshouse.cli.audit import app as audit_app
-from glasshouse.cli.compare import app as compare_app
 from glasshouse.cli.derive import add
 from glasshouse.cli.detect import app as detect_app
 from glasshouse.cli.infer import app as infer_app
@@ -50,7 +49,6 @@ app.add_typer(verify_app)
 app.add_typer(detect_app)
 app.add_typer(tradeoff_app)
 app.add_typer(protect_app, name="protect")
-app.add_typer(compare_app)
 app.add_typer(infer_app)
 app.add_typer(audit_app)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glasshouse.cli.options import Json, Quiet, Verbose, finish, refuse_no_file
-from glasshouse.cli.protecting import OutFile, Overwrite, RecordsFile, Seed, from_file_to_file, protect_app
+from glasshouse.cli.protecting import Overwrite
 from glasshouse.cli.session import refuse_nowhere
 from glasshouse.errors import InputError, unknown
 
@@ -163,68 +163,6 @@ def tradeoff(
     told_lines = [f"{out} is up to date"] if told else [*lines(said, asked), f"-> {out}"]
     json_ = {"command": "tradeoff", "out": str(out) if out else None, **said, "unchanged": told is not None}
     return finish(json_, as_json, quiet, told_lines, always=True)
-
-
-@protect_app.command(
-    epilog="Example:  glasshouse protect relocate people.parquet --by sex,race --place block --lambda 3 --capacity 20 "
-    "--q 0.5 --out relocated.parquet\n\nPeople who are moved lose their household_id: nobody lives with them there."
-)
-def relocate(
-    records: RecordsFile,
-    by: By,
-    out: OutFile,
-    place: Place = "block",
-    risk: Annotated[int, typer.Option("--lambda", metavar="N", min=0, help="Elements of 1 to N are at risk.")] = 3,
-    capacity: Capacity = "20",
-    q: Annotated[
-        float,
-        typer.Option("--q", min=0, max=1, help="The point of the front: the share of utility lost; 1 protects most."),
-    ] = 1.0,
-    weight: Weight_ = "inverse-quadratic",
-    coverage: Coverage_ = "row-wise",
-    near: Near = None,
-    coordinates: Coordinates = None,
-    within: Within = 0.0,
-    spread: Spread_ = "even",
-    seed: Seed = 1,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
-) -> int:
-    """Move people at risk to other places, at a point of the front; totals of every combination stay."""
-    from glasshouse.commands.work.relocate import relocate_file
-    from glasshouse.files.surroundings import numbers_of
-    from glasshouse.protection.relocation.front import Spread
-
-    if spread not in tuple(Spread):
-        raise unknown("--spread", spread, tuple(Spread))
-    if coordinates is not None and not within:
-        raise InputError("--coordinates is of use with --within: how far people may move")
-    parameters = {
-        "by": by, "place": place, "lambda": risk, "capacity": capacity, "q": q, "weight": weight, "coverage": coverage,
-        "within": within, "spread": spread, "seed": seed,
-    }  # fmt: skip
-
-    def work() -> tuple[dict[str, Any], list[str]]:
-        found = _matrix(records, by, place)
-        where = numbers_of(coordinates, found.places, ("x", "y")) if coordinates else None
-        rules = _rules(found, risk, capacity, weight, coverage, near, where, within)
-        columns = tuple(name.strip() for name in by.split(","))
-        counts = relocate_file(records, out, found, rules, columns, place, q, Spread(spread), seed)
-        over = (
-            f"{counts['over_capacity']:,} places got more than their capacity, at most {counts['excess']:g}, by chance"
-        )
-        line = (
-            f"{counts['moved']:,} of {counts['records']:,} people moved (P {counts['P']:,.4f}, U {counts['U']:.6f}); "
-            f"{over if counts['over_capacity'] else 'no place got more than its capacity'}"
-        )
-        return counts, [f"{line} -> {out}"]
-
-    inputs = _inputs(records, capacity, near, coordinates)
-    return from_file_to_file(
-        "protect relocate", parameters, inputs, out, work, overwrite=overwrite, as_json=as_json, quiet=quiet
-    )
 
 
 def _matrix(path: Path, by: str, place: str) -> Matrix:

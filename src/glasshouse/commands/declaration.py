@@ -230,6 +230,9 @@ def _pairs(option: Option, value: Any, door: Door) -> tuple[tuple[str, Any], ...
     several = value if isinstance(value, (list, tuple)) else [value]
     found: list[tuple[str, Any]] = []
     for part in several:
+        if isinstance(part, tuple) and len(part) == 2:
+            found.append((str(part[0]), _one(option, part[1], door)))
+            continue
         name, equals, rest = str(part).partition("=") if isinstance(part, (str, Path)) else ("", "", "")
         if equals and not (name and rest):
             what = f"'{name}' cannot be a name" if not name else "nothing stands behind ="

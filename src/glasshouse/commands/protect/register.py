@@ -52,7 +52,7 @@ class Protection:
 
 _REGISTER: dict[str, Protection] = {}
 _PLACES: dict[str, str] = {}
-protect = Namespace("protect", _PLACES)
+protect = Namespace("protect", "How can data be protected? One function for each protection.", _PLACES)
 
 
 def add(protection: Protection) -> None:
@@ -79,6 +79,7 @@ def protection(name: str, *of: str) -> Protection:
 
 add(Protection("swap", f"{_HERE}.swap", "records"))
 add(Protection("topdown", f"{_HERE}.topdown", "records"))
+add(Protection("relocate", f"{_HERE}.relocate", "records"))
 add(Protection("noise", f"{_HERE}.noise", "tables"))
 add(Protection("round", f"{_HERE}.round:round_", "tables"))
 add(Protection("suppress", f"{_HERE}.suppress", "tables", true=True))

@@ -221,3 +221,23 @@ def swap_notes(said: SwapCounts, rate: float) -> list[str]:
     if said.redrawn == 0:
         notes.append("warning: nobody is known to live in group quarters, so nothing was drawn anew")
     return notes
+
+
+@dataclass(frozen=True)
+class Relocated:
+    """How many people moved, at which point of the front, and whether some place got more than it should."""
+
+    records: int
+    moved: int
+    P: float
+    U: float
+    method: str
+    over_capacity: int
+    excess: float
+
+
+def relocate_line(said: Relocated) -> str:
+    over = "no place got more than its capacity"
+    if said.over_capacity:
+        over = f"{said.over_capacity:,} places got more than their capacity, at most {said.excess:g}, by chance"
+    return f"{said.moved:,} of {said.records:,} people moved (P {said.P:,.4f}, U {said.U:.6f}); {over}"
