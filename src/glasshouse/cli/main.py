@@ -109,10 +109,9 @@ def main(arguments: list[str] | None = None, *, aloud: bool = True) -> int:
 
 def _offer_protections() -> None:
     """Every protection of the register is a command of protect; a user's own may have come since."""
-    offered = {one.name for one in protect_app.registered_commands}
+    protect_app.registered_commands.clear()
     for one in protections():
-        if one.name not in offered:
-            add(protect_app, one.function)
+        add(protect_app, one.function)
 
 
 def _fail(*mistakes: str, code: int, as_json: bool, aloud: bool) -> int:

@@ -300,6 +300,8 @@ def _links(linked: Reidentified, attackers: Sequence[tuple[str, Path]]) -> list[
         for group, word in ((EXPOSED, "exposed"), ("all", "all")):
             some = rates.filter((pl.col("attacker") == attacker) & (pl.col("group") == group))
             found = {row["data"]: row for row in some.iter_rows(named=True)}
+            if NAME not in found:  # nobody is of this group
+                continue
             one = found[NAME]
             people = one["population"]
             if one["putative"]:
