@@ -28,7 +28,7 @@ from glasshouse.attack.occupancy.bundles import Bundles, bundle
 from glasshouse.attack.occupancy.detect import Answer, detect, explain
 from glasshouse.attack.occupancy.kinds import Block, Kinds, every_kind, groups_present, in_faces, some_kinds
 from glasshouse.attack.occupancy.likely import Sample, likely
-from glasshouse.attack.occupancy.noisy import closest
+from glasshouse.attack.occupancy.noisy import least_error
 from glasshouse.attack.occupancy.statements import (
     MORE_HOUSEHOLDS,
     MORE_PEOPLE,
@@ -1016,7 +1016,7 @@ def test_the_closest_is_as_close_as_any(model: str, seed: int) -> None:
     errors = squared(all_told(TINY), rows, census, names)
     broken = rows @ np.array([TINY.breaks(home) for home in every_household(TINY)], np.int64)
     kinds = faces(TINY, model)
-    found = closest(kinds, block_here(TINY, model, census, [one]))
+    found = least_error(kinds, block_here(TINY, model, census, [one]))
     assert found is not None and found.error == found.cost
     assert found.least <= errors.min() <= found.cost
     assert found.proof == Proof.UNDECIDED or found.least == found.cost
@@ -1043,7 +1043,7 @@ def test_the_closest_and_most_likely(model: str, seed: int, weight: int) -> None
     says = [told(REAL, home, None if who is None else who[at // 4]) for at, home in enumerate(ways)]
     fixed = hud_alone(limits_by_hand(REAL, model, census, one))
     rows = that_fit(says, 3, fixed)
-    found = closest(sample.kinds, block_here(REAL, model, census, [one]), cost=sample.cost, weight=weight)
+    found = least_error(sample.kinds, block_here(REAL, model, census, [one]), cost=sample.cost, weight=weight)
     if not len(rows):
         assert found is None
         return
@@ -1061,7 +1061,7 @@ def test_the_closest_does_not_ask_for_what_is_not_published() -> None:
     """A number that is not published has no error: the household has two persons, whatever H13 does not say."""
     truth = [Household(2, 0, 1, 1, 1)]
     census = {name: value for name, value in REAL.census(truth).items() if name != "H0130003"}
-    found = closest(faces(REAL, "sharp"), block_here(REAL, "sharp", census, [hud(truth)]))
+    found = least_error(faces(REAL, "sharp"), block_here(REAL, "sharp", census, [hud(truth)]))
     assert found is not None and found.error == 0
 
 
@@ -1073,7 +1073,7 @@ def test_the_closest_keeps_to_an_interval() -> None:
     how = REAL.occupancy, REAL.occupancy.model("sharp"), "180010001001000"
     asked = block_of(*how, census, [hud(truth[:1])])
     assert isinstance(asked, Block)
-    found = closest(faces(REAL, "sharp"), asked)
+    found = least_error(faces(REAL, "sharp"), asked)
     assert found is not None and found.error == found.least == 1
 
 
@@ -1081,7 +1081,7 @@ def test_there_is_no_closest_where_properties_cannot_be_met() -> None:
     truth = [Household(2, 0, 1, 1, 1)]
     one = hud(truth)
     bad = replace(one, columns=dict(one.columns) | {"pct_bed1": 50})
-    assert closest(faces(REAL, "sharp"), block_here(REAL, "sharp", REAL.census(truth), [bad])) is None
+    assert least_error(faces(REAL, "sharp"), block_here(REAL, "sharp", REAL.census(truth), [bad])) is None
 
 
 # Statements

@@ -117,6 +117,13 @@ def test_a_figure_is_saved_for_its_owner(tmp_path: Path) -> None:
     assert "Both" in both and "Curves" in both and "They rise." in both and "Some are dark." in both
 
 
+def test_figures_of_one_notebook_share_no_names() -> None:
+    """A clip of one picture would else cut another."""
+    one, two = (Figure.of(replace(CURVES, title=title)).svg() for title in ("One", "Two"))
+    ids = [set(re.findall(r'id="([^"]+)"', drawn)) for drawn in (one, two)]
+    assert ids[0] and not ids[0] & ids[1]
+
+
 def test_a_table_shows_itself_in_a_notebook() -> None:
     table = Table(
         "t", "A <b>", (Column("k"), Column("n", above=("", "over"))), ((EVIL, HIDDEN), ("x", Share(1, 2, 0.1, 0.9))), ""

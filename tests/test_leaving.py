@@ -11,12 +11,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from glasshouse.assess.people.facts import Reidentification, Together
+from glasshouse.assess.people.leaving_out import GROUPS, LEAVING, LeavingOut, Targets, outcome
 from glasshouse.attack.people.counterfactual import World
 from glasshouse.cli.main import main
-from glasshouse.commands.work.leave_one_out import GROUPS, LEAVING, LeavingOut, Targets, leave_out
-from glasshouse.commands.work.leaving_plan import attacks_of, everyone, outcome, rates_of
+from glasshouse.commands.work.leave_one_out import leave_out
+from glasshouse.commands.work.leaving_plan import attacks_of, everyone, rates_of
 from glasshouse.commands.work.linking import Files, attacked
-from glasshouse.commands.work.reidentify import Reidentification, Together
 from glasshouse.protection.swap.by_rates import Rates
 from glasshouse.scenarios.load import load
 from tests.running import tool
@@ -104,7 +105,7 @@ def some_targets(study: Study) -> Iterator[tuple[Together, int, str]]:
 
 def person_of(study: Study, unit: Together, number: int, group: str) -> dict[str, Any]:
     """Who that is, found by other means: a plain count over the rows of the truth in the order they are taken."""
-    from glasshouse.commands.work.leave_one_out import _Unit
+    from glasshouse.assess.people.leaving_out import _Unit
 
     row = int(_Unit(study.job, unit).targets({group: np.array([number])})[group][0])
     return _Unit(study.job, unit).truth.frame.row(row, named=True)

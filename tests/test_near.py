@@ -17,7 +17,7 @@ import pytest
 
 from glasshouse.attack import reconstruct_noisy as near
 from glasshouse.attack.published import Published, Unit
-from glasshouse.attack.reconstruct_noisy import POWER, come_near
+from glasshouse.attack.reconstruct_noisy import POWER, rebuild_from_noise
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Counts
 from glasshouse.program.answers import Answers
@@ -279,7 +279,7 @@ def test_without_effort_a_place_has_no_records_and_no_claim(
 ) -> None:
     published, unit = unit_of(load(scenario), numbers, "11")
     for ladder in (Ladder(limit=Limit(effort=0)), Ladder(engines=())):
-        found = come_near(published, unit, np.random.default_rng(1), "squared", ladder)
+        found = rebuild_from_noise(published, unit, np.random.default_rng(1), "squared", ladder)
         assert found.fits.sum() < 8
         for number in np.flatnonzero(~found.fits).tolist():
             wanted = by_hand(members, numbers[unit.counts.places[number]], 2)

@@ -685,3 +685,18 @@ def test_the_head_covers_every_column_once(name: str) -> None:
     assert all((one.row, one.column) < (two.row, two.column) for one, two in pairwise(head))
     last = [cell for cell in head if cell.row + cell.rows == depth]
     assert [cell.text for cell in sorted(last, key=lambda cell: cell.column)] == [c.title for c in columns]
+
+
+def test_bands_of_few_blocks_are_hidden_in_public() -> None:
+    """Convention 55: everybody would know which block it is, however many people live there."""
+    made = paper_tables(rates(), agreement(), OVERLAP, some_places())
+    (sizes,) = (table.frame for table in made if table.name == "S5")
+    blocks = dict(sizes.select("band", "blocks").rows())
+    few = {band for band, number in blocks.items() if 0 < number < THRESHOLD}
+    assert few and few != set(blocks)
+    public = publish(report_of(made, []), THRESHOLD)
+    (table,) = (one for one in public.tables() if one.name == "S6")
+    ours = [at for at, column in enumerate(table.columns) if not column.published and at >= table.keys]
+    for row in table.rows:
+        numbers = [row[at] for at in ours if not isinstance(row[at], str) and row[at] is not None]
+        assert not numbers or all(cell is HIDDEN for cell in numbers) == (str(row[1]).replace("All", "all") in few)

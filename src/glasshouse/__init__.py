@@ -46,6 +46,8 @@ VERBS = {
     "status": "glasshouse.commands.status",
 }
 _OTHERS = {
+    "read_tables": "glasshouse.commands.reading",
+    "read_records": "glasshouse.commands.reading",
     "scenario": "glasshouse.commands.scenarios",
     "protect": "glasshouse.commands.protect.register",
     "aloud": "glasshouse.engine.progress",

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.attack.vary import Kinds
-from glasshouse.model.schema import Group, Recode
+from glasshouse.model.records import group_of_level
 from glasshouse.program.cells import Cells
 from glasshouse.scenarios.load import Scenario
 
@@ -42,10 +42,10 @@ def _groupings(scenario: Scenario, cells: Cells) -> Iterator[tuple[str, list[str
         alone = np.arange(len(attribute), dtype=np.int64)
         found = [(list(attribute.levels), alone)] if len(attribute) <= MOST else []
         found += [
-            ([group.label for group in groups], _group_of_level(len(attribute), groups))
+            ([group.label for group in groups], group_of_level(scenario.schema, recode, groups))
             for recode in scenario.recodes.values()
             if recode.attribute == attribute.name and not recode.tally
-            for groups in _cuts(recode)
+            for groups in recode.cuts()
             if len(groups) <= MOST
         ]
         classes = cells.classes[number]
@@ -58,20 +58,3 @@ def _groupings(scenario: Scenario, cells: Cells) -> Iterator[tuple[str, list[str
         if whole and classes.max(initial=0) > 0:  # an attribute that nothing tells apart says nothing
             labels, groups = max(whole, key=lambda one: len(one[0]))
             yield attribute.name, labels, groups[first][cells.codes[:, number]]
-
-
-def _cuts(recode: Recode) -> Iterator[tuple[Group, ...]]:
-    """The groups of a recode as they are printed, coarsest first: undivided, then with the parts of each."""
-    groups = recode.groups
-    yield groups
-    while any(group.parts for group in groups):
-        groups = tuple(part for group in groups for part in (group.parts or (group,)))
-        yield groups
-
-
-def _group_of_level(levels: int, groups: tuple[Group, ...]) -> NDArray[np.int64]:
-    """The number of the group of each level; levels in no group have one of their own."""
-    found = np.full(levels, len(groups), np.int64)
-    for number, group in enumerate(groups):
-        found[sorted(group.levels)] = number
-    return found

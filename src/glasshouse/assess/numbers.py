@@ -97,15 +97,7 @@ def groups_of(recode: Recode) -> tuple[Group, ...]:
 
     So races become six of one race, and two or more; not 63.
     """
-    groups: list[Group] = list(recode.groups)
-    at = 0
-    while at < len(groups):
-        parts = groups[at].parts
-        if parts and len(groups) - 1 + len(parts) <= MOST_GROUPS:
-            groups[at : at + 1] = parts
-        else:
-            at += 1
-    return tuple(groups)
+    return recode.divided(MOST_GROUPS)
 
 
 def recodes_of(scenario: Scenario, names: Sequence[str] = ()) -> tuple[Recode, ...]:

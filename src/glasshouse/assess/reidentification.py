@@ -20,11 +20,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from glasshouse.assess.people.groups import EVERYBODY, GROUPS
 from glasshouse.assess.rates import Floats, clustered, difference
 from glasshouse.attack.people.reidentify import EXACTLY, Flags, Ints, Links
 from glasshouse.model.bands import ALL, BANDS, band_of
 
-GROUPS = ("all", "matching", "modal", "nonmodal", "nonmodal-unique")
 ZERO_SOLVAR = "zero-solvar-"
 GUESSERS = ("MDG", "PRG")
 TOGETHER = 64  # units added up at once
@@ -144,7 +144,7 @@ def count_agreement(data: str, other: str, places: Places, place: NDArray[Any], 
     by_place = np.column_stack(columns)
     for kind, some in places.kinds():
         for band, row in zip((ALL, *BANDS), places.by_band(by_place * some[:, None]), strict=True):
-            named.append((data, other, kind + "all", band))
+            named.append((data, other, kind + EVERYBODY, band))
             numbers.append(row)
     return _frame(AGREEMENT, named, numbers)
 

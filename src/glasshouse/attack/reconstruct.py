@@ -16,12 +16,10 @@ from glasshouse.attack.published import Published, Unit, drawn, recounted, refus
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import Codes, Index
 from glasshouse.program.histogram import Compiled, Problem
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import one
 from glasshouse.program.refine import refine
-
-CLIMB = Ladder()
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ POWER = {"absolute": 1, "squared": 2}
 
 
 @dataclass(frozen=True)
-class Near:
+class RebuiltFromNoise:
     """Records, sorted by place; of each place how far they are from its numbers, and at least how far any are."""
 
     place: Index
@@ -38,7 +38,9 @@ class Near:
     clock: bool  # the wall clock stopped some: another run may know more
 
 
-def come_near(published: Published, unit: Unit, rng: np.random.Generator, measure: str, ladder: Ladder) -> Near:
+def rebuild_from_noise(
+    published: Published, unit: Unit, rng: np.random.Generator, measure: str, ladder: Ladder
+) -> RebuiltFromNoise:
     """Records that fit where any do, else the nearest."""
     counts = unit.counts
     if not counts.exact:
@@ -69,7 +71,7 @@ def come_near(published: Published, unit: Unit, rng: np.random.Generator, measur
     place, cell, count = (np.concatenate(part).astype(np.int64) for part in (places, cells, times))
     place, codes = np.repeat(place, count), drawn(compiled, np.repeat(cell, count), rng, published.schema)
     order = np.lexsort((*codes.T[::-1], place))
-    return Near(
+    return RebuiltFromNoise(
         place[order].astype(np.int32), np.ascontiguousarray(codes[order]), error == 0, error, floor, tuple(proof),
         answers.rung[problem.program], clock,
     )  # fmt: skip

@@ -14,6 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from glasshouse.errors import InputError
 
+FRAME = "frame-of-"  # what the file of a frame is called; complaints name it
+
 
 @runtime_checkable
 class Frame(Protocol):
@@ -56,7 +58,7 @@ class Door:
         if isinstance(value, Filed):
             return value.filed(self._room())
         if isinstance(value, Frame):
-            return self._written(value, self._room() / f"frame-of-{name}.parquet")
+            return self._written(value, self._room() / f"{FRAME}{name}.parquet")
         raise InputError(
             f"{name} is of type {type(value).__name__}; expected a path, a frame (polars, pandas, pyarrow) or a result"
         )

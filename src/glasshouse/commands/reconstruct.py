@@ -27,7 +27,7 @@ Level = Annotated[
         metavar="LEVEL",
     ),
 ]
-Units = Annotated[tuple[str, ...], Opt("Only these units (tracts), as in 99001000100,99001000200.", metavar="LIST")]
+Units = Annotated[tuple[str, ...], Opt("Only these units, by their codes, separated by commas.", metavar="LIST")]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from glasshouse.errors import InputError
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
 
+    from glasshouse.assess.people.facts import Reidentification, Together
     from glasshouse.commands.work.linking import Attacked, Files
-    from glasshouse.commands.work.reidentify import Reidentification, Together
     from glasshouse.engine.lifecycle import Made, Workplace
     from glasshouse.engine.runner import Tally
     from glasshouse.protection.swap.by_rates import Rates
@@ -176,7 +176,7 @@ class _Asked:
 
     def _leaving_notes(self) -> list[str]:
         """What is not left out of, and how a person is found."""
-        from glasshouse.commands.work.leave_one_out import HOUSEHOLD
+        from glasshouse.assess.people.leaving_out import HOUSEHOLD
         from glasshouse.files.frames import open_source
 
         aside = [file.name for file in self.data if file.folder is None]
@@ -191,10 +191,11 @@ class _Asked:
 
     def work(self, at: Workplace) -> Made[Summary]:
         """Link the people of every unit, then perhaps leave some out one by one, and say what came of it."""
+        from glasshouse.assess.people.facts import Reidentification
         from glasshouse.attack.people.reidentify import compile_once
         from glasshouse.commands.words.reidentify import conclude
         from glasshouse.commands.work.linking import Files
-        from glasshouse.commands.work.reidentify import Reidentification, identify
+        from glasshouse.commands.work.reidentify import identify
         from glasshouse.engine.runner import Pace, run
 
         files = Files(self.scenario, self.truth, self.published, self.data, self.attackers, self.vary)
@@ -224,7 +225,8 @@ class _Asked:
 
     def _leave_out(self, at: Workplace, job: Reidentification, files: Files, tally: Tally) -> Tally:
         """The same again without a person, for many persons one by one; counted into the ledger."""
-        from glasshouse.commands.work.leave_one_out import LeavingOut, Targets, leave_out
+        from glasshouse.assess.people.leaving_out import LeavingOut, Targets
+        from glasshouse.commands.work.leave_one_out import leave_out
         from glasshouse.commands.work.leaving_plan import attacks_of, everyone, plan
         from glasshouse.engine.progress import progress
         from glasshouse.engine.runner import run

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug, InputError
-from glasshouse.model.schema import Predicate, Recode, Schema
+from glasshouse.model.schema import Group, Predicate, Recode, Schema
 
 Codes = NDArray[np.int16]
 Index = NDArray[np.int32]
@@ -86,11 +86,15 @@ class Records:
         return Histogram(self.schema, self.places, cells[:, 0], cells[:, 1:].astype(np.int16), counts.astype(np.int64))
 
 
-def group_of_level(schema: Schema, recode: Recode) -> NDArray[np.int64]:
-    """The number of the group of each level of a recode's attribute; levels in no group share one of their own."""
-    found = np.full(len(schema.attribute(recode.attribute)), len(recode.leaves), np.int64)
-    for number, leaf in enumerate(recode.leaves):
-        found[sorted(leaf.levels)] = number
+def group_of_level(schema: Schema, recode: Recode, groups: tuple[Group, ...] | None = None) -> NDArray[np.int64]:
+    """The number of the group of each level of a recode's attribute; levels in no group share one of their own.
+
+    The groups are its finest, or others of its own (`Recode.cuts`).
+    """
+    groups = recode.leaves if groups is None else groups
+    found = np.full(len(schema.attribute(recode.attribute)), len(groups), np.int64)
+    for number, group in enumerate(groups):
+        found[sorted(group.levels)] = number
     return found
 
 

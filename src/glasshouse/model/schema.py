@@ -112,6 +112,25 @@ class Recode:
         """The finest groups, in printed order."""
         return tuple(leaf for group in self.groups for leaf in _leaves(group))
 
+    def cuts(self) -> Iterator[tuple[Group, ...]]:
+        """The groups as they are printed, coarsest first: undivided, then with the parts of each, and so on."""
+        groups = self.groups
+        yield groups
+        while any(group.parts for group in groups):
+            groups = tuple(part for group in groups for part in (group.parts or (group,)))
+            yield groups
+
+    def divided(self, most: int) -> tuple[Group, ...]:
+        """The groups, one after the other divided into their parts while there are at most so many."""
+        groups, at = list(self.groups), 0
+        while at < len(groups):
+            parts = groups[at].parts
+            if parts and len(groups) - 1 + len(parts) <= most:
+                groups[at : at + 1] = parts
+            else:
+                at += 1
+        return tuple(groups)
+
 
 @dataclass(frozen=True)
 class Predicate:

@@ -8,7 +8,11 @@ reduce     many programs side by side; what is left to decide falls into parts
 bounds     costs with two slopes, and bounds in integers
 search     depth-first, in compiled code, with or without the multipliers of a relaxation
 integer    the solver boundary: a program in, a solution out; highs and cpsat are the engines
-prove      what an engine claims, made certain
-ladder     propagation, then search, then solvers
-questions  one, best, farthest;  listing: every, top;  ranges;  conflict;  nearest;  refine;  whole
+prove      what an engine claims, made certain in rational arithmetic;  confirm: by a second engine
+straight   costs with two slopes, made linear
+ladder     one program, rung by rung: relaxation, shortcut, branch and bound, second engine
+answers    many programs: propagation, then search, then the ladder
+extremes   how few and how many sets of variables count: listed, met, or asked for
+questions  one, best, farthest;  least, ranges, settled: three questions to extremes;  listing: every, top
+conflict   why nothing fits;  nearest: what comes nearest;  refine: finer cells;  alike: cells put together
 """

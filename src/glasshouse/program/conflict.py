@@ -18,10 +18,8 @@ from glasshouse.model.release import Counts
 from glasshouse.program.answers import some
 from glasshouse.program.histogram import Area, Compiled, Problem, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.propagate import Array
-
-CLIMB = Ladder()
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.model.records import UNLIMITED, Count, Index
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Whole = NDArray[Any]  # whole numbers: int64, or Python's own where those could overflow
 
@@ -122,6 +125,19 @@ class IntegerProgram:
         for limits in (self.lower, self.upper, self.row_lower, self.row_upper):
             if largest(limits) > UNLIMITED:
                 raise GlasshouseBug(f"a limit of {largest(limits):,} in a program; beyond {UNLIMITED:,} there is none")
+
+    @staticmethod
+    def of_columns(
+        columns: sparse.csc_matrix, chosen: Count, cost: Count | None, upper: Count, row_lower: Count, row_upper: Count
+    ) -> IntegerProgram:
+        """The program of some columns of a matrix, its variables never below 0; costs and limits are by column."""
+        rows = columns[:, chosen].tocsr()
+        rows.sort_indices()
+        zero = np.zeros(len(chosen), np.int64)
+        return IntegerProgram(
+            zero if cost is None else cost[chosen], zero, upper[chosen], row_lower, row_upper,
+            rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data,
+        )  # fmt: skip
 
     @cached_property
     def row_of(self) -> Count:

@@ -63,6 +63,9 @@ class Ladder:
     limit: Limit = LIMIT
 
 
+CLIMB = Ladder()  # what is used where nothing else is said
+
+
 def relaxation(program: IntegerProgram, ladder: Ladder) -> Solution:
     """What the first solver knows before it branches."""
     if not ladder.engines:

@@ -8,6 +8,7 @@ agrees with the solution up to some variable and differs in it (Lawler).
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -19,12 +20,11 @@ from glasshouse.program.answers import minimum, refuse_endless
 from glasshouse.program.bounds import linear
 from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import Ladder, weaker
+from glasshouse.program.ladder import CLIMB, Ladder, weaker
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.search import enumerate_part
 
-CLIMB = Ladder()
 STEPS_PER_SOLUTION = 50  # of a search that lists solutions, before boxes are tried
 
 
@@ -119,8 +119,6 @@ def _boxes(program: Programs, cost: Array, wanted: int, ladder: Ladder) -> tuple
 
     def add(lower: Array, upper: Array) -> None:
         nonlocal proof
-        if (lower > upper).any():
-            return
         box = split(replace(program, lower=lower, upper=upper), np.zeros(1, np.bool_), propagate=ladder.propagate)
         answers = minimum(box, linear(cost), ladder)
         proof = weaker(proof, answers.proof[0])
@@ -133,12 +131,19 @@ def _boxes(program: Programs, cost: Array, wanted: int, ladder: Ladder) -> tuple
         found.append(x)
         if len(found) == wanted:
             break
-        low, high = lower.copy(), upper.copy()
-        for variable in np.flatnonzero(lower < upper):
-            below, above = high.copy(), low.copy()
-            below[variable], above[variable] = x[variable] - 1, x[variable] + 1
-            add(low.copy(), below)
-            add(above, high.copy())
-            low[variable] = high[variable] = x[variable]
+        for rest in without(x, lower, upper):
+            add(*rest)
     rows = np.array(found, np.int64).reshape(len(found), len(cost))
     return rows, proof != Proof.UNDECIDED, proof
+
+
+def without(x: Array, lower: Array, upper: Array) -> Iterator[tuple[Array, Array]]:
+    """The boxes that a box falls into without x: each agrees with x up to some variable and differs in it (Lawler)."""
+    low, high = lower.copy(), upper.copy()
+    for variable in np.flatnonzero(lower < upper):
+        for side in (-1, 1):
+            below, above = low.copy(), high.copy()
+            (above if side < 0 else below)[variable] = x[variable] + side
+            if below[variable] <= above[variable]:
+                yield below, above
+        low[variable] = high[variable] = x[variable]

@@ -18,10 +18,9 @@ from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.histogram import Compiled
 from glasshouse.program.integer import IntegerProgram, Outcome, Proof, Solution
-from glasshouse.program.ladder import Ladder, cheapest_of_many
+from glasshouse.program.ladder import CLIMB, Ladder, cheapest_of_many
 from glasshouse.program.propagate import Array
 
-CLIMB = Ladder()
 ROUNDS = 60  # of adding lines
 FARTHEST = 700_000  # an error whose square still fits a program
 LINES = (*range(8), 10, 12, 16, 24, 32, 64, 256, 4096)  # lines to begin with, by the number m they pass through

@@ -13,8 +13,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.int64]
-# for functions that only compiled code calls: no bridge from Python, which would take as long to compile
-INNER: dict[str, Any] = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# for functions that only compiled code calls: no bridge from Python, which would take as long to compile; numba's own
+# types do not know the last two
+INNER: Any = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class System(NamedTuple):

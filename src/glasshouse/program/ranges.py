@@ -18,11 +18,10 @@ from glasshouse.program.bounds import linear
 from glasshouse.program.extremes import LEAST, MOST, Extremes, Flags, distinct, solutions_of
 from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import ORDER, Ladder
+from glasshouse.program.ladder import CLIMB, ORDER, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, split
 
-CLIMB = Ladder()
 DRAWN = 8  # solutions drawn first, when they cannot all be listed
 
 

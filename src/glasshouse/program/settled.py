@@ -18,11 +18,9 @@ from glasshouse.model.records import UNLIMITED
 from glasshouse.program.extremes import LEAST, MOST, Extremes, Flags, distinct, solutions_of
 from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import ORDER, Ladder
+from glasshouse.program.ladder import CLIMB, ORDER, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs
-
-CLIMB = Ladder()
 
 
 class Verdict(IntEnum):

@@ -58,17 +58,31 @@ def report_of(
     tables: Sequence[PaperTable], about: Sequence[str], wholes: Mapping[str, Sequence[int]] | None = None
 ) -> Report:
     """Tables as a report: a section for each."""
-    sections = []
+    sections, places = [], _places(tables)
     for one in tables:
-        found = described(one, (wholes or {}).get(one.name))
+        found = described(one, (wholes or {}).get(one.name), places)
         title = phrase("beside.table", name=one.name)
         sections.append(Section(f"section-{found.name}", title, "", (found,)))
     said = " ".join([*about, phrase("beside.public", threshold=THRESHOLD)])
     return Report(phrase("beside.title"), said, "internal", (), (), tuple(sections), (), (), listed=False)
 
 
-def described(table: PaperTable, whole: Sequence[int] | None = None) -> Table:
-    """A table of the paper in the report's words: numbers know whom they are about, intervals go with their share."""
+def _places(tables: Sequence[PaperTable]) -> dict[str, int]:
+    """How many places there are of each size, if a table says it."""
+    found: dict[str, int] = {}
+    for one in tables:
+        if [column.name for column in one.columns if column.kind == "key"] == [
+            "band"
+        ] and "blocks" in one.frame.columns:
+            found |= dict(one.frame.select("band", "blocks").drop_nulls().iter_rows())
+    return found
+
+
+def described(table: PaperTable, whole: Sequence[int] | None = None, places: Mapping[str, int] | None = None) -> Table:
+    """A table of the paper in the report's words: numbers know whom they are about, intervals go with their share.
+
+    `places` are how many there are of each size: so few may be behind a row that everybody would know which.
+    """
     frame = table.frame if whole is None else table.frame.with_columns(pl.Series("whole", whole, pl.Int64))
     columns = [one for one in table.columns if one.kind not in ("low", "high") or not _goes_with_share(table, one)]
     keys = [one.name for one in columns if one.kind == "key"]
@@ -86,6 +100,7 @@ def described(table: PaperTable, whole: Sequence[int] | None = None) -> Table:
         places=[one.name for one in columns].index("blocks") if keys == ["band"] and "blocks" in counts else None,
         panels=keys[0] == "panel",
         band=keys.index("band") if bands else None,
+        behind=tuple((places or {}).get(band) for band in frame["band"]) if "band" in keys else (),
     )
 
 

@@ -106,7 +106,8 @@ class Table:
     """Numbers in rows. `source` says which data files they come from, and how; `records`: never in public.
 
     The first `keys` columns name a row. On the page at most `shown` rows stand; the workbook has all. `places` is the
-    column that counts the places behind a row, where single ones could be: the public version looks at it. `panels`:
+    column that counts the places behind a row, where single ones could be: the public version looks at it, or at
+    `behind`, which has them for each row where no column does (None: not known). `panels`:
     the first column is a line over the rows that share it. Rows that share the words of the column `band` stand
     together.
     """
@@ -123,6 +124,7 @@ class Table:
     places: int | None = None
     panels: bool = False
     band: int | None = None
+    behind: tuple[int | None, ...] = ()
 
     def _repr_html_(self) -> str:
         """For notebooks: the numbers as they are printed, with their intervals."""

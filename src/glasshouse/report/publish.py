@@ -21,7 +21,8 @@ The rules, for a threshold of t persons (3 or more: with 2, a hidden count could
    a total may be moved or is hidden is told from public numbers, so nothing is given away by it. Other sums (of some
    columns, of subtotals, of shares, across tables) are not looked for: they bound a hidden count, and may settle it.
 6. Where a table says which column counts the places behind a row and that count is hidden, so is all of the row: a
-   single place may be behind it. A table of which no number is left is dropped.
+   single place may be behind it; likewise where it counts them without showing it. A table of which no number is left
+   is dropped.
 7. A sentence with numbers is a `Said`: its numbers go by rules 2 to 4; a section's lead with a hidden one says that
    instead. Other sentences and texts stay: whoever writes
    them puts no number about persons in.
@@ -239,8 +240,10 @@ def _table(table: Table, t: int) -> Table:
     cells = [[public_cell(cell, t) for cell in row] for row in table.rows]
     for at, by in (_moves_of_lines(table, t) | _moves_of_squares(table, t)).items():
         cells[at[0]][at[1]] = HIDDEN if by is None else public_cell(Count(_number(table, at) + by), t)
-    for row in cells:
-        if table.places is not None and row[table.places] is HIDDEN:
+    behind = table.behind or (None,) * len(cells)
+    for row, places in zip(cells, behind, strict=True):
+        shown = None if table.places is None else row[table.places]
+        if shown is HIDDEN or (places is not None and 0 < places < t):
             row[table.keys :] = [_veiled(cell) for cell in row[table.keys :]]
     return replace(table, rows=tuple(tuple(row) for row in cells), notes=tuple(_said(one, t) for one in table.notes))
 

@@ -20,12 +20,11 @@ from glasshouse.model.release import counted
 from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import linear
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.ranges import ranges_of
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.settled import Verdict
 
-CLIMB = Ladder()
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 

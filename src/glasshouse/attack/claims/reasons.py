@@ -24,10 +24,9 @@ from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import Cost
 from glasshouse.program.cells import Cells
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import ORDER, Ladder
+from glasshouse.program.ladder import CLIMB, ORDER, Ladder
 from glasshouse.program.reduce import Programs, split
 
-CLIMB = Ladder()
 ROUNDS = 250  # data sets that break a claim, before lines once believed are kept till the end
 AT_ONCE = 40  # lines that one number can mark, above the numbers of up to a million kinds
 NOTHING_THERE = 1.25  # a zero is a little harder to follow than a count, so counts are preferred

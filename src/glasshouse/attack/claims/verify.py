@@ -23,12 +23,11 @@ from glasshouse.model.schema import Schema
 from glasshouse.model.wording import Wording
 from glasshouse.program.alike import put_together
 from glasshouse.program.histogram import Compiled, Problem, compile_tables, places_alone
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.questions import one
 from glasshouse.program.ranges import ranges_of
 from glasshouse.program.settled import Settled, Verdict, settled
 
-CLIMB = Ladder()
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from glasshouse.attack.claims.hiding import without
 from glasshouse.attack.claims.verify import Claimable, Verified, places_of, verify
 from glasshouse.model.release import Counts, Table
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.settled import Verdict, settled
 
-CLIMB = Ladder()
 Flags = NDArray[np.bool_]
 
 

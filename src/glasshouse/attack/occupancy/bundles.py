@@ -50,19 +50,9 @@ class Bundles:
         column = np.repeat(np.arange(len(dead)), np.diff(self.rows.indptr))
         dead[column[zero[self.rows.indices] & (self.rows.data > 0)]] = True
         chosen = np.flatnonzero(~dead)
-        rows = self.rows[:, chosen].tocsr()
-        rows.sort_indices()
-        most = UNLIMITED if believed is not None else block.households * self.largest
-        return IntegerProgram(
-            np.zeros(len(chosen), np.int64) if cost is None else cost[chosen],
-            np.zeros(len(chosen), np.int64),
-            np.full(len(chosen), most, np.int64),
-            np.concatenate([lower, self.lower]),
-            np.concatenate([upper, self.upper]),
-            rows.indptr.astype(np.int64),
-            rows.indices.astype(np.int32),
-            rows.data,
-        )
+        most = np.full(len(dead), UNLIMITED if believed is not None else block.households * self.largest, np.int64)
+        lower, upper = np.concatenate([lower, self.lower]), np.concatenate([upper, self.upper])
+        return IntegerProgram.of_columns(self.rows, chosen, cost, most, lower, upper)
 
 
 def bundle(kinds: Kinds) -> Bundles:

@@ -18,9 +18,7 @@ from glasshouse.attack.occupancy.kinds import TOTALS, Block
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.conflict import smallest
 from glasshouse.program.integer import Outcome, Proof, Solution
-from glasshouse.program.ladder import Ladder, cheapest, engage
-
-CLIMB = Ladder()
+from glasshouse.program.ladder import CLIMB, Ladder, cheapest, engage
 
 
 class Answer(StrEnum):

@@ -91,19 +91,7 @@ class Kinds:
         if barred is not None:
             room = np.where(barred, 0, room)
         chosen = np.flatnonzero(room)
-        rows = self.rows[:, chosen].tocsr()
-        rows.sort_indices()
-        price = np.zeros(len(chosen), np.int64) if cost is None else cost[chosen]
-        return IntegerProgram(
-            price,
-            np.zeros(len(chosen), np.int64),
-            room[chosen],
-            lower,
-            upper,
-            rows.indptr.astype(np.int64),
-            rows.indices.astype(np.int32),
-            rows.data,
-        ), chosen
+        return IntegerProgram.of_columns(self.rows, chosen, cost, room, lower, upper), chosen
 
     def _room(self, upper: Count, households: int | None) -> Ints:
         """The most households of each kind that single numbers allow."""

@@ -24,11 +24,11 @@ from glasshouse.attack.occupancy.kinds import Block, Kinds
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.answers import some
 from glasshouse.program.integer import IntegerProgram, Outcome, Proof
-from glasshouse.program.ladder import Ladder, engage, relaxation, weaker
+from glasshouse.program.ladder import CLIMB, Ladder, engage, relaxation, weaker
+from glasshouse.program.listing import without
 from glasshouse.program.reduce import Programs, split
 from glasshouse.program.search import enumerate_part
 
-CLIMB = Ladder()
 NAT = 10_000  # units of cost
 STEPS = 50  # of a search for each way wanted, before ways are drawn instead
 BATCHES = 4  # of draws, before those that came up are taken for all that will
@@ -128,14 +128,9 @@ class _Listing:
                 part = self._by_chance(part, price)
             begun = True
             yield part, price
-            low, high = lower.copy(), upper.copy()
-            for kind in np.flatnonzero(lower < upper):
-                for side in (-1, 1):
-                    below, above = low.copy(), high.copy()
-                    (above if side < 0 else below)[kind] = part[kind] + side
-                    if below[kind] <= above[kind] and not self._enough():
-                        add(below, above)
-                low[kind] = high[kind] = part[kind]
+            for rest in without(part, lower, upper):
+                if not self._enough():
+                    add(*rest)
 
     def _enough(self) -> bool:
         """Too many questions were asked: what follows may not be the next best."""

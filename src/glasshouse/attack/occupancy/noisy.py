@@ -16,14 +16,12 @@ from glasshouse.attack.occupancy.bundles import Bundles
 from glasshouse.attack.occupancy.kinds import TOTALS, Block, Kinds
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.nearest import Beside, nearest_sums
-
-CLIMB = Ladder()
 
 
 @dataclass(frozen=True)
-class Closest:
+class LeastError:
     """The squared error of the closest data set, and how many of its households break the rule.
 
     `least` is what error and likelihood together cannot be below, in the units of the likelihood (1 without it).
@@ -38,9 +36,9 @@ class Closest:
     clock: bool = False
 
 
-def closest(
+def least_error(
     kinds: Kinds | Bundles, block: Block, ladder: Ladder = CLIMB, *, cost: Count | None = None, weight: int = 1
-) -> Closest | None:
+) -> LeastError | None:
     """The closest data set; None where the numbers that are taken as they are cannot be met.
 
     With the `cost` of each kind, a squared error of 1 weighs as much as `weight` units of it.
@@ -67,4 +65,4 @@ def closest(
         return None
     error = int((np.abs(found.fitted - noisy)[census[measured]] ** 2).sum())
     broken = int(found.x[kinds.breaks].sum())
-    return Closest(found.x, error, found.error, found.floor, broken, found.proof, found.clock)
+    return LeastError(found.x, error, found.error, found.floor, broken, found.proof, found.clock)

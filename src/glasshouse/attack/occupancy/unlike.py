@@ -16,12 +16,11 @@ from glasshouse.attack.occupancy.kinds import Block, Kinds
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import Count
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import Ladder, cheapest
+from glasshouse.program.ladder import CLIMB, Ladder, cheapest
 from glasshouse.program.questions import farthest_in_groups
 from glasshouse.program.reduce import Programs
 from glasshouse.scenarios.occupancy import Key
 
-CLIMB = Ladder()
 Ints = NDArray[np.int64]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from glasshouse.assess.microdata import Rules, microdata_rules
+from glasshouse.assess.people.groups import EXPOSED
 from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.files import Files
@@ -350,7 +351,7 @@ def _about_whom(found: _Found, certainty: Certainty, rates: pl.DataFrame | None,
         (pl.col("data") == data) & (pl.col("attacker") == found.files.strongest) & (pl.col("band") == "all")
     )
     sizes = dict(some.select("group", "population").iter_rows())
-    return About(certainty.persons, int(sizes.get("all", 0)), int(sizes.get(audit_people.EXPOSED, 0)))
+    return About(certainty.persons, int(sizes.get("all", 0)), int(sizes.get(EXPOSED, 0)))
 
 
 def _protections(found: _Found) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
 
-    from glasshouse.commands.work.reidentify import Reidentification
+    from glasshouse.assess.people.facts import Reidentification
     from glasshouse.engine.ledger import Ledger
     from glasshouse.engine.lifecycle import Made
     from glasshouse.engine.runner import Tally
@@ -54,6 +54,7 @@ def conclude(
     """
     import polars as pl
 
+    from glasshouse.assess.people.leaving_out import outcome
     from glasshouse.assess.reidentification import (
         AGREEMENT,
         COUNTS,
@@ -63,7 +64,6 @@ def conclude(
         rates,
         reach_rates,
     )
-    from glasshouse.commands.work.leaving_plan import outcome
     from glasshouse.commands.work.reidentify import LINKS
     from glasshouse.engine.lifecycle import Made
     from glasshouse.engine.plain import plain
@@ -147,7 +147,7 @@ def _overlap(found: pl.DataFrame, attacker: str) -> dict[str, int]:
     """How much of a list the truth has (Table S1)."""
     import polars as pl
 
-    from glasshouse.commands.work.reidentify import TRUTH
+    from glasshouse.assess.people.facts import TRUTH
     from glasshouse.model.bands import ALL
 
     rows = found.filter(pl.col("attacker") == attacker, pl.col("band") == ALL, pl.col("data") == TRUTH)
@@ -258,8 +258,9 @@ def _other_worlds(job: Reidentification, left: Tally) -> list[str]:
 def _lines(job: Reidentification, tally: Tally, found: dict[str, pl.DataFrame]) -> list[str]:
     import polars as pl
 
+    from glasshouse.assess.people.facts import PUBLISHED, TRUTH
+    from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, NONMODAL
     from glasshouse.assess.reidentification import GUESSERS, ZERO_SOLVAR
-    from glasshouse.commands.work.reidentify import PUBLISHED, TRUTH
     from glasshouse.model.bands import ALL
 
     counts, agreement = tally.counts, found["agreement"].filter(pl.col("band") == ALL, pl.col("group") == ALL)
@@ -270,7 +271,7 @@ def _lines(job: Reidentification, tally: Tally, found: dict[str, pl.DataFrame]) 
         lines.append(f"    {data + ' agrees with ' + other:<28}{share:8.2%} of records (age in bins)")
     for attacker in job.attackers:
         lines += ["", f"    people of {attacker}", f"    {'':<38}{'putative':>10}{'confirmed':>11}   precision"]
-        for group in ("all", "nonmodal", "nonmodal-unique", f"{ZERO_SOLVAR}nonmodal-unique"):
+        for group in (EVERYBODY, NONMODAL, EXPOSED, f"{ZERO_SOLVAR}{EXPOSED}"):
             rows = found["rates"].filter(
                 pl.col("attacker") == attacker, pl.col("group") == group, pl.col("band") == ALL,
                 pl.col("data").is_in([TRUTH, *GUESSERS]).not_(),
@@ -283,7 +284,7 @@ def _left_lines(found: pl.DataFrame) -> list[str]:
     """What each person's own answer gave away."""
     import polars as pl
 
-    from glasshouse.commands.work.reidentify import PUBLISHED
+    from glasshouse.assess.people.facts import PUBLISHED
 
     lines = []
     for (attacker,), rows in found.group_by("attacker", maintain_order=True):

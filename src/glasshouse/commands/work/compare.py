@@ -20,6 +20,7 @@ import polars as pl
 
 from glasshouse.assess.comparison import MEASURES
 from glasshouse.assess.one_solution import one_solution
+from glasshouse.assess.people.groups import EVERYBODY, EXPOSED
 from glasshouse.assess.rates import wilson
 from glasshouse.assess.usefulness import MEASURES as USE
 from glasshouse.assess.usefulness import usefulness
@@ -40,7 +41,6 @@ from glasshouse.mechanism.spent import Spent
 from glasshouse.model.geography import plural
 from glasshouse.scenarios.load import load
 
-EXPOSED = "nonmodal-unique"  # who is most exposed: unlike their neighbours, and alone with sex and age
 NAME = "rebuilt"
 PRIOR = 0.5
 STEPS, NEAR, FARTHER = 12, 0.02, 8.0  # of looking for a budget with the noise of another setting; how near is enough
@@ -297,7 +297,7 @@ def _links(linked: Reidentified, attackers: Sequence[tuple[str, Path]]) -> list[
     rates = linked.rates.filter(pl.col("band") == "all")
     for number, (attacker, _) in enumerate(attackers):
         after = "" if number == 0 else f" ({attacker})"
-        for group, word in ((EXPOSED, "exposed"), ("all", "all")):
+        for group, word in ((EXPOSED, "exposed"), (EVERYBODY, "all")):
             some = rates.filter((pl.col("attacker") == attacker) & (pl.col("group") == group))
             found = {row["data"]: row for row in some.iter_rows(named=True)}
             if NAME not in found:  # nobody is of this group

@@ -16,7 +16,7 @@ from glasshouse.attack.occupancy.bundles import Bundles, bundle
 from glasshouse.attack.occupancy.detect import Answer, Found, detect, explain
 from glasshouse.attack.occupancy.kinds import Block, Kinds, every_kind, in_faces, key_values
 from glasshouse.attack.occupancy.likely import NAT, Likely, Sample, likely
-from glasshouse.attack.occupancy.noisy import closest
+from glasshouse.attack.occupancy.noisy import least_error
 from glasshouse.attack.occupancy.sampled import sample_of
 from glasshouse.attack.occupancy.statements import LeftOut, Property, block_of
 from glasshouse.attack.occupancy.unlike import unlike
@@ -287,9 +287,9 @@ class _Page:
             return [0, None, None]
         sample = self.job.sample(block.code)
         near = (
-            closest(self.job.bundles, block, self.job.ladder)
+            least_error(self.job.bundles, block, self.job.ladder)
             if sample is None
-            else closest(sample.kinds, block, self.job.ladder, cost=sample.cost, weight=NAT)
+            else least_error(sample.kinds, block, self.job.ladder, cost=sample.cost, weight=NAT)
         )
         if near is None:
             return [None, None, None]

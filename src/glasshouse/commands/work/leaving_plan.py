@@ -1,20 +1,20 @@
-"""Who is left out, from which worlds, and what came of it? The plan of `--leave-one-out`, and its result."""
+"""Who is left out, and from which worlds? The plan of `--leave-one-out`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from glasshouse.assess.rates import paired
-from glasshouse.assess.reidentification import added
+from glasshouse.assess.people.facts import ID, TRUTH, Reidentification
+from glasshouse.assess.people.groups import MODAL_ONES, NONMODAL
+from glasshouse.assess.people.leaving_out import GROUPS, Attack, Everyone
 from glasshouse.attack.people.reidentify import Ints
 from glasshouse.attack.published import Published, untold
-from glasshouse.commands.work.leave_one_out import GROUPS, LEAVING, Attack, Everyone
 from glasshouse.commands.work.linking import Attacked
-from glasshouse.commands.work.reidentify import ID, TRUTH, Reidentification
+from glasshouse.commands.work.reconstruct import QUESTION
 from glasshouse.engine.ledger import Ledger
 from glasshouse.errors import InputError
 from glasshouse.files.records import RecordFile, level_matrix
@@ -43,7 +43,7 @@ def plan(ledger: Ledger, job: Reidentification, wanted: int) -> dict[str, dict[s
                 pl.col("data") == TRUTH, pl.col("attacker") == job.attackers[0], pl.col("band") == ALL
             )  # fmt: skip
             some = dict(rows.select("group", "population").iter_rows())
-        everybody = some.get("modal", 0) + some.get("nonmodal", 0)
+        everybody = some.get(MODAL_ONES, 0) + some.get(NONMODAL, 0)
         for group in GROUPS:
             sizes[group].append(everybody if group == ALL else some.get(group, 0))
     found: dict[str, dict[str, Ints]] = {}
@@ -68,7 +68,7 @@ def attacks_of(data: Sequence[Attacked], scenario: Scenario) -> tuple[Attack, ..
             chosen = scenario.choose(parameters["tables"])
             area = None if level == scenario.geography.place else level
             found.append(
-                Attack(file.name, _published(chosen, area), area, parameters["seed"], parameters["effort"])
+                Attack(file.name, _published(chosen, area), area, parameters["seed"], parameters["effort"], QUESTION)
             )  # fmt: skip
     if not found:
         raise InputError("--leave-one-out needs a folder of reconstruct, so that it can be done again without a person")
@@ -146,33 +146,3 @@ def everyone(truth: RecordFile, scenario: Scenario, rates: Rates, seed: int, job
 
 def _ranked(codes: pl.Series) -> Ints:
     return codes.rank("dense").to_numpy().astype(np.int64)
-
-
-def outcome(frames: Iterable[pl.DataFrame], attackers: Sequence[str]) -> pl.DataFrame:
-    """How much more often each teller is right about people because they were there, with the interval of that.
-
-    `share_in` and `share_out` are of all persons left out in turn, `listed` or not; one about whom nothing is inferred
-    counts as not right. Precision is of those about whom something is inferred.
-    """
-    total = added(frames, LEAVING)
-    rows = []
-    for row in total.iter_rows(named=True):
-        only_in, only_out = row["right_in"] - row["right_both"], row["right_out"] - row["right_both"]
-        neither = row["persons"] - row["right_both"] - only_in - only_out
-        rate = paired(only_in, only_out, row["right_both"], neither)
-        rows.append((rate.value, rate.low, rate.high))
-    found = pl.DataFrame(rows, schema={"difference": pl.Float64, "low": pl.Float64, "high": pl.Float64}, orient="row")
-    persons, right = pl.col("persons"), {end: pl.col(f"right_{end}") for end in ("in", "out")}
-    shares = [(right[end] / persons).alias(f"share_{end}") for end in right]
-    precision = [
-        pl.when(pl.col(f"inferred_{end}") > 0).then(right[end] / pl.col(f"inferred_{end}")).alias(f"precision_{end}")
-        for end in right
-    ]
-    said = pl.concat([total.with_columns(*shares, *precision), found], how="horizontal")
-    order: Mapping[str, int] = {group: number for number, group in enumerate(GROUPS)}
-    by_group = pl.col("group").replace_strict(order, default=None)
-    by_list = pl.col("attacker").replace_strict(list(attackers), range(len(attackers)), default=None)
-    return said.sort(by_list, by_group, maintain_order=True).select(
-        "data", "attacker", "group", "persons", "listed", "inferred_in", "inferred_out", "right_in", "right_out",
-        "right_both", "share_in", "share_out", "difference", "low", "high", "precision_in", "precision_out",
-    )  # fmt: skip

@@ -10,10 +10,7 @@ import numpy as np
 import polars as pl
 
 from glasshouse.assess.one_solution import one_solution
-from glasshouse.assess.variability import NUMBERS, WORDS, inhabited
-from glasshouse.attack.people.reidentify import Features, Ints
-from glasshouse.commands.work.leave_one_out import HOUSEHOLD, ROW
-from glasshouse.commands.work.reidentify import (
+from glasshouse.assess.people.facts import (
     ATTACKER,
     DEFINED,
     ID,
@@ -25,6 +22,9 @@ from glasshouse.commands.work.reidentify import (
     Together,
     features_of,
 )
+from glasshouse.assess.people.leaving_out import HOUSEHOLD, ROW
+from glasshouse.assess.variability import NUMBERS, WORDS, inhabited
+from glasshouse.attack.people.reidentify import Features, Ints
 from glasshouse.engine.folder import read_manifest
 from glasshouse.errors import InputError
 from glasshouse.files.frames import open_source

@@ -10,7 +10,7 @@ import polars as pl
 
 from glasshouse.attack.published import Published, recounted
 from glasshouse.attack.reconstruct import Rebuilt, reconstruct
-from glasshouse.attack.reconstruct_noisy import Near, come_near
+from glasshouse.attack.reconstruct_noisy import RebuiltFromNoise, rebuild_from_noise
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.records import record_frame
@@ -49,10 +49,10 @@ def rebuild(job: Rebuilding, item: Item) -> Done:
     Records that are only near to the numbers do not count up to them; how far they are is said instead.
     """
     scenario, counts = job.scenario, item.unit.counts
-    rebuilt: Rebuilt | Near
+    rebuilt: Rebuilt | RebuiltFromNoise
     if job.nearest:
         rng = job.generator(item.code, QUESTION)
-        rebuilt = come_near(job.published, item.unit, rng, job.nearest, job.ladder)
+        rebuilt = rebuild_from_noise(job.published, item.unit, rng, job.nearest, job.ladder)
         again, _ = recounted(job.published, item.unit, rebuilt.place, rebuilt.codes)
         if not np.array_equal(again, rebuilt.fits):
             raise GlasshouseBug(f"records rebuilt for {item.code} do not count up to its numbers where they should")

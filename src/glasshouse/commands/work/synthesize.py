@@ -1,8 +1,4 @@
-"""The job behind `glasshouse synthesize`: a county, and every file that a study of it needs, tract by tract.
-
-Twice through the tracts: first households alone, which are swapped and put into subsidised properties over the whole
-county; then again, every tract made anew from its seed, to write the files. Only households stay in memory.
-"""
+"""The job behind `glasshouse synthesize`: a county, and every file that a study of it needs, part by part."""
 
 from __future__ import annotations
 
@@ -12,30 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from glasshouse.files.output import row_writer
-from glasshouse.population import subsidy
-from glasshouse.population.attackers import Listed, Quality, commercial, perfect
-from glasshouse.population.county import SUBSIDY, SWAP, County, Tract
-from glasshouse.population.homes import COLUMNS
-from glasshouse.population.identity import spelled
-from glasshouse.population.people import HOUSEHOLD, VACANT
-from glasshouse.population.preset import RACES
+from glasshouse.population import county_files, subsidy
+from glasshouse.population.attackers import Quality
+from glasshouse.population.county import SUBSIDY, SWAP, County
+from glasshouse.population.people import HOUSEHOLD
 from glasshouse.protection.swap.by_rates import Draws, Households, Rates, swap_by_rates
 from glasshouse.protection.swap.households import alike_key, at_risk
 
-Ints = NDArray[np.int64]
-
 FILES = ("cef", "hdf", "households", "commercial", "attacker-perfect", "sample", "housing", "blocks")
-SEX = pl.Series(["male", "female"])
-RELATION = pl.Series(["householder", "spouse", "partner", "child", "relative", "nonrelative", "resident"])
-SAMPLED = 0.1
-RENTED = (3, 4)
-COUNTY = 5  # letters of its code
-UNITS = 10**5  # more than a tract has
 
 
 @dataclass(frozen=True)
@@ -48,239 +31,42 @@ class Choices:
     subsidised: float  # share of households, about
 
 
-def synthesize(county: County, choices: Choices, folder: Path, watch: Callable[[float], None]) -> dict[str, Any]:
+def synthesize(made: County, choices: Choices, folder: Path, watch: Callable[[float], None]) -> dict[str, Any]:
     """Write the files of a county; returns how much of everything there is."""
-    homes = _homes(county, watch)
-    swapped = swap_by_rates(homes.swappable, choices.rates, Draws.of(len(homes.swappable), county.chance(SWAP)))
-    housed = subsidy.simulate(homes.subsidisable, county.chance(SUBSIDY), alpha=choices.alpha, share=choices.subsidised)
+    homes, parts = county_files.homes_of(made, at_risk, watch), made.places.tracts
+    key = alike_key(homes.persons, homes.adults)
+    swappable = Households(homes.block, homes.area, homes.tract, key, homes.risk, homes.imputed)
+    swapped = swap_by_rates(swappable, choices.rates, Draws.of(len(swappable), made.chance(SWAP)))
+    housed = subsidy.simulate(homes.subsidisable, made.chance(SUBSIDY), alpha=choices.alpha, share=choices.subsidised)
     counts: dict[str, Any] = {
-        "tracts": county.places.tracts,
-        "blocks": len(county.places.codes),
+        "tracts": parts,
+        "blocks": len(made.places.codes),
         "households": len(homes.block),
-        "swapped_households": int((swapped.partner >= 0).sum()),
+        "swapped_households": swapped.moved,
         "subsidised_households": int((housed.property >= 0).sum()),
         "violations": int(housed.violation.sum()),
         "records": 0,
         "data_defined": 0,
         "commercial_records": 0,
     }
-    codes = pl.Series(county.places.codes, dtype=pl.String)
+    codes = pl.Series(made.places.codes, dtype=pl.String)
     with ExitStack() as stack:
         files = {name: stack.enter_context(row_writer(folder / f"{name}.parquet")) for name in FILES}
         done = 0
         sample: list[pl.DataFrame] = []
-        for number in range(county.places.tracts):
-            tract = county.tract(number)
-            mine = slice(done, done + int((tract.people.unit_kind == HOUSEHOLD).sum()))
+        for number in range(parts):
+            part = made.tract(number)
+            mine = slice(done, done + int((part.people.unit_kind == HOUSEHOLD).sum()))
             done = mine.stop
-            frames = _frames(county, choices, tract, codes, swapped.place[mine], housed, mine)
+            frames = county_files.frames_of(made, choices.grade, part, codes, swapped.place[mine], housed, mine)
             sample.append(frames.pop("sample"))
             for name, frame in frames.items():
                 files[name].write(frame)
             counts["records"] += frames["cef"].height
             counts["data_defined"] += int(frames["cef"]["data_defined"].sum())
             counts["commercial_records"] += frames["commercial"].height
-            watch(0.3 + 0.7 * (number + 1) / county.places.tracts)
-        files["sample"].write(_shuffled(pl.concat(sample), county))
-        files["housing"].write(subsidy.statistics(homes.subsidisable, housed, county.places.codes))
-        files["blocks"].write(_blocks(county, homes))
+            watch(0.3 + 0.7 * (number + 1) / parts)
+        files["sample"].write(county_files.shuffled(pl.concat(sample), made))
+        files["housing"].write(subsidy.statistics(homes.subsidisable, housed, made.places.codes))
+        files["blocks"].write(county_files.blocks_of(made, homes))
     return counts
-
-
-@dataclass(frozen=True)
-class _Homes:
-    """All households of the county, tract by tract."""
-
-    block: Ints
-    swappable: Households
-    subsidisable: subsidy.Homes
-    vacant: Ints  # by block
-
-
-def _homes(county: County, watch: Callable[[float], None]) -> _Homes:
-    parts: list[dict[str, NDArray[Any]]] = []
-    vacant = np.zeros(len(county.places.codes), np.int64)
-    for number in range(county.places.tracts):
-        tract = county.tract(number)
-        people, homes = tract.people, tract.homes
-        at = np.flatnonzero(people.unit_kind == HOUSEHOLD)
-        blocks = county.places.of_tract(number)
-        in_block = np.bincount(people.unit_block[people.unit], minlength=blocks.stop - blocks.start)
-        risk = at_risk(people.unit_block, in_block, people.unit, people.race * 2 + people.hispanic)[at]
-        empty = people.unit_block[people.unit_kind == VACANT]
-        vacant += np.bincount(tract.first_block + empty, minlength=len(vacant))
-        parts.append(
-            {
-                "block": tract.first_block + people.unit_block[at],
-                "tract": np.full(len(at), number),
-                "persons": homes.persons[at],
-                "adults": homes.adults[at],
-                "race": homes.race[at],
-                "hispanic": homes.hispanic[at],
-                "rented": np.isin(homes.columns["TEN"][at], RENTED),
-                "risk": risk,
-                "fixed": tract.identities.imputed[at],
-            }
-        )
-        watch(0.3 * (number + 1) / county.places.tracts)
-    whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    area = pl.Series(county.places.codes).str.head(COUNTY).rank("dense").to_numpy().astype(np.int64)[whole["block"]]
-    key = alike_key(whole["persons"], whole["adults"])
-    swappable = Households(whole["block"], area, whole["tract"], key, whole["risk"], whole["fixed"])
-    children = whole["persons"] - whole["adults"]
-    homes_of = subsidy.Homes(
-        whole["block"],
-        whole["persons"],
-        children,
-        whole["adults"],
-        whole["race"],
-        whole["hispanic"] == 1,
-        whole["rented"],
-    )
-    return _Homes(whole["block"], swappable, homes_of, vacant)
-
-
-def _frames(
-    county: County,
-    choices: Choices,
-    tract: Tract,
-    codes: pl.Series,
-    published: Ints,
-    housed: subsidy.Subsidy,
-    mine: slice,
-) -> dict[str, pl.DataFrame]:
-    """The rows of one tract in every file."""
-    people, identities = tract.people, tract.identities
-    block = tract.first_block + people.unit_block
-    moved = block.copy()
-    moved[: len(published)] = published  # households come first
-    unit_id = _unit_ids(tract)
-    order = np.argsort(block[people.unit], kind="stable")
-    persons = _persons(tract, order)
-    unit = people.unit[order]
-    cef = pl.DataFrame(
-        [
-            pl.Series("person_id", spelled(identities.person[order]), dtype=pl.String),
-            unit_id.gather(unit).alias("household_id"),
-            codes.gather(block[unit]).alias("block"),
-            *persons,
-            RELATION.gather(people.relation[order]).alias("relation"),
-            pl.Series("gq", people.quarters[unit].astype(np.int16)),
-            pl.Series("data_defined", identities.data_defined[order].astype(np.int16)),
-        ]
-    )
-    hdf = pl.DataFrame([unit_id.gather(unit).alias("household_id"), codes.gather(moved[unit]).alias("block"), *persons])
-    homes = _household_frame(tract, codes, block, moved, unit_id, housed, mine)
-    truth = perfect(people, identities, tract.first_block)
-    stranger = county.persons + 4 * tract.first_person + 1000 * tract.number  # numbers that nobody has
-    bought = commercial(truth, county.places.persons, choices.grade, stranger, county.lists(tract.number))
-    return {
-        "cef": cef,
-        "hdf": hdf,
-        "households": homes,
-        "commercial": _list_frame(bought, codes),
-        "attacker-perfect": _list_frame(truth, codes),
-        "sample": _sample(county, tract, order, persons),
-    }
-
-
-def _unit_ids(tract: Tract) -> pl.Series:
-    """Identifiers of units that tell nothing of where they are: a swapped household keeps its own."""
-    numbers = tract.number * UNITS + np.arange(len(tract.people.unit_block))
-    return pl.Series("household_id", spelled(numbers, "H"), dtype=pl.String)
-
-
-def _persons(tract: Tract, order: Ints) -> list[pl.Series]:
-    """The columns of persons, as record files spell them."""
-    people = tract.people
-    race = people.race[order]
-    return [
-        SEX.gather(people.sex[order]).alias("sex"),
-        pl.Series("age", people.age[order].astype(np.int16)),
-        *(pl.Series(name, (race >> bit & 1).astype(np.int16)) for bit, name in enumerate(RACES)),
-        pl.Series("hispanic", people.hispanic[order].astype(np.int16)),
-    ]
-
-
-def _household_frame(
-    tract: Tract, codes: pl.Series, block: Ints, moved: Ints, unit_id: pl.Series, housed: subsidy.Subsidy, mine: slice
-) -> pl.DataFrame:
-    """Housing units, occupied and vacant; group quarters are none."""
-    people, homes = tract.people, tract.homes
-    at = np.flatnonzero((people.unit_kind == HOUSEHOLD) | (people.unit_kind == VACANT))
-    at = at[np.argsort(block[at], kind="stable")]
-    count = mine.stop - mine.start
-    place = np.full(len(block), -1)
-    place[:count] = housed.property[mine]
-    told = {"bedrooms": housed.bedrooms, "violation": housed.violation, "reported": housed.reported}
-    columns = {name: np.zeros(len(block), np.int16) for name in told}  # vacant units have none
-    for name, values in told.items():
-        columns[name][:count] = values[mine]
-    return pl.DataFrame(
-        [
-            unit_id.gather(at),
-            codes.gather(block[at]).alias("block"),
-            codes.gather(moved[at]).alias("published_block"),
-            *(pl.Series(name, homes.columns[name][at].astype(np.int16)) for name in COLUMNS),
-            pl.Series("persons", homes.persons[at].astype(np.int16)),
-            pl.Series("children", homes.children[at].astype(np.int16)),
-            subsidy.property_ids(place[at]),
-            *(pl.Series(name, values[at]) for name, values in columns.items()),
-        ]
-    )
-
-
-def _list_frame(listed: Listed, codes: pl.Series) -> pl.DataFrame:
-    return pl.DataFrame(
-        [
-            pl.Series("person_id", spelled(listed.person), dtype=pl.String),
-            codes.gather(listed.block).alias("block"),
-            SEX.gather(listed.sex).alias("sex"),
-            pl.Series("age", listed.age.astype(np.int16)),
-        ]
-    )
-
-
-def _sample(county: County, tract: Tract, order: Ints, persons: list[pl.Series]) -> pl.DataFrame:
-    """A public-use sample: one household in ten with all its members, and no place finer than the county."""
-    people, homes = tract.people, tract.homes
-    rng = county.sampling(tract.number)
-    chosen = (people.unit_kind == HOUSEHOLD) & (rng.random(len(people.unit_block)) < SAMPLED)
-    serial = tract.number * UNITS + np.arange(len(chosen))
-    unit = people.unit[order]
-    frame = pl.DataFrame(
-        [
-            pl.Series("household", serial[unit]),
-            pl.repeat(str(county.places.codes[tract.first_block])[:COUNTY], len(unit), eager=True).alias("county"),
-            *persons,
-            RELATION.gather(people.relation[order]).alias("relation"),
-            *(pl.Series(name, homes.columns[name][unit].astype(np.int16)) for name in COLUMNS if name != "VACS"),
-        ]
-    )
-    return frame.filter(pl.Series(chosen[unit]))
-
-
-def _shuffled(sample: pl.DataFrame, county: County) -> pl.DataFrame:
-    """Households in an order, and with numbers, that tell nothing of where they are."""
-    serials = sample["household"].unique().sort()
-    mixed = county.sampling(county.places.tracts).permutation(len(serials)) + 1
-    number = pl.DataFrame({"household": serials, "number": mixed})
-    joined = sample.join(number, on="household", how="left", maintain_order="left").with_columns(household="number")
-    return joined.drop("number").sort("household", maintain_order=True)
-
-
-def _blocks(county: County, homes: _Homes) -> pl.DataFrame:
-    places = county.places
-    codes = pl.Series("block", places.codes, dtype=pl.String)
-    return pl.DataFrame(
-        [
-            codes,
-            codes.str.head(12).alias("block_group"),
-            codes.str.head(11).alias("tract"),
-            pl.Series("x", places.x),
-            pl.Series("y", places.y),
-            pl.Series("persons", places.persons),
-            pl.Series("households", np.bincount(homes.block, minlength=len(places.codes)).astype(np.int64)),
-            pl.Series("vacant_units", homes.vacant),
-        ]
-    )

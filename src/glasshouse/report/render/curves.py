@@ -112,7 +112,7 @@ def spec(block: Curves, rows: Rows, *, narrow: bool) -> Spec:
 def _axis(scale: Scale, cells: Sequence[Cell], rule: float | None) -> Spec:
     style = style_of(cells)
     known = [end for cell in cells for end in ends(cell)] + ([] if rule is None else [rule])
-    axis: Spec = {"title": None, "tickCount": 6, "format": "~%" if style == "share" else ",~g"}
+    axis: Spec = {"title": None, "tickCount": 6, "format": "~%" if style == "share" else ",~r"}
     divided: Spec = {"zero": scale.zero, "nice": True}
     if scale.kind == "log":
         known = [value for value in known if value > 0]

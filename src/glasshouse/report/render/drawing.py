@@ -7,7 +7,9 @@ Vega-Lite; the frame around them, the legend and maps are plain SVG.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from textwrap import wrap
+from zlib import crc32
 
 from glasshouse.report.description import Cell, Chart, Curves, Map, Picture, Tiles, text, words
 from glasshouse.report.render import curves, maps, rows, tiles
@@ -25,8 +27,9 @@ def svg(block: Picture, *, themed: bool) -> str:
 
 
 def drawing(title: str, pictures: Sequence[Picture]) -> str:
-    """Pictures that belong together, in one file."""
-    return fixed(_whole(title, pictures))
+    """Pictures that belong together, in one file; its ids are its own, so that many can stand in one notebook."""
+    own_name = f"{crc32(repr((title, pictures)).encode()):08x}"
+    return fixed(_whole(title, [replace(one, name=f"{one.name}-{own_name}") for one in pictures]))
 
 
 def _whole(title: str, blocks: Sequence[Picture]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, NONMODAL
 from glasshouse.report.description import (
     Block,
     Cell,
@@ -22,8 +23,7 @@ from glasshouse.report.description import (
 )
 from glasshouse.report.words import columns, phrase, plain, say
 
-EXPOSED = "nonmodal-unique"
-GROUPS = ("all", "nonmodal", EXPOSED)
+GROUPS = (EVERYBODY, NONMODAL, EXPOSED)
 RATES = "risk/rates.parquet"
 ALL = "all"
 

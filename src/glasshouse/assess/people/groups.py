@@ -1,0 +1,5 @@
+"""Which people are rates given for? Everybody on a list, and those who differ from their neighbours."""
+
+EVERYBODY, MATCHING, MODAL_ONES, NONMODAL = "all", "matching", "modal", "nonmodal"
+EXPOSED = "nonmodal-unique"  # the most exposed: unlike their neighbours, and alone with what people are known by
+GROUPS = (EVERYBODY, MATCHING, MODAL_ONES, NONMODAL, EXPOSED)
