@@ -44,11 +44,11 @@ def run() -> dict[str, object]:
                 {
                     "scenario": scenario,
                     "persons": persons,
-                    "blocks": said["places"],
+                    "blocks": said.places,
                     "seconds": round(time.perf_counter() - began, 2),
-                    "tables": said["tables"],
-                    "steps": said["steps"],
-                    "largest_off": round(said["off"], 5),
+                    "tables": said.tables,
+                    "steps": said.steps,
+                    "largest_off": round(said.off, 5),
                     "peak_mib_so_far": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
                 }
             )

@@ -25,8 +25,8 @@ from zipfile import ZipFile
 import numpy as np
 import polars as pl
 import pytest
-
 from glasshouse.cli.calling import call
+
 from glasshouse.commands.auditing import steps as auditing
 from glasshouse.commands.auditing import writing as audit_writing
 from glasshouse.commands.auditing.config import Config, Thresholds, read_config

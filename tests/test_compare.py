@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 import time
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from scipy.special import expit
 
 from glasshouse.assess.comparison import COST, MEASURES, RISK, front, summarised
 from glasshouse.assess.rates import wilson
-from glasshouse.commands.compare_plan import RECORDS, TABLES, Setting, known_plans, read_plan
+from glasshouse.commands.compare_plan import Setting, known_plans, read_plan
+from glasshouse.commands.protect.register import protection, protections
 from glasshouse.errors import InputError
 from glasshouse.report.description import Curves, value_of
 from glasshouse.report.render import curves
@@ -29,6 +31,7 @@ from glasshouse.report.sections.comparison import risk_utility
 from glasshouse.report.words import table
 from tests.running import Ended, good, started, tool
 
+RECORDS, TABLES = ([one.name for one in protections(of)] for of in ("records", "tables"))
 DATA = ("measures.parquet", "summary.parquet", "front.parquet", "uses.parquet", "risk-utility.svg")
 
 
@@ -223,17 +226,29 @@ BAD = {
         HEAD + TOPDOWN + 'match = "u"\n' + TOPDOWN.replace('"t"', '"u"') + 'match = "s"\n' + SWAP, r"has none itself",
     ),
     "options of nothing": (HEAD + ONE + "rate = 0.1\n", r"options \(rate\) but no protection; expected protect ="),
-    "a table as option": (HEAD + SWAP + "nearest = { a = 1 }\n", r"'nearest' is a dict; expected a number"),
-    "a date as option": (HEAD + SWAP + "nearest = 2020-01-01\n", r"'nearest' is a date; expected a number"),
-    "capitals": (HEAD + SWAP + "Rate = 1\n", r"'Rate' cannot be set here"),
+    "a table as option": (HEAD + SWAP + "nearest = { a = 1 }\n", r"--nearest \{'a': 1\}: expected a whole number"),
+    "a date as option": (HEAD + SWAP + "nearest = 2020-01-01\n", r"--nearest 2020-01-01: expected a whole number"),
+    "capitals": (HEAD + SWAP + "Rate = 1\n", r"unknown option of protect swap 'Rate'; known: coordinates, "),
+    "a text as number": (HEAD + SWAP + 'nearest = "many"\n', r"--nearest many: expected a whole number"),
+    "a number as switch": (HEAD + TOPDOWN + "bottom-up = 1\n", r"--bottom-up 1: expected True or False"),
+    "no such choice": (HEAD + SWAP + 'group_quarters = "move"\n', r"known: keep, synthesize"),
+    "of another protection": (HEAD + SWAP + "base = 3\n", r"unknown option of protect swap 'base'"),
+    "what must be given": (HEAD + SWAP.replace("rate = 0.1\n", ""), r"setting 's': 'rate' is missing: The share"),
     "no seeds": ("seeds = []\n" + HEAD + ONE, r"seeds is \[\]; expected different whole numbers"),
     "equal seeds": ("seeds = [1, 1]\n" + HEAD + ONE, r"seeds is \[1, 1\]; expected different whole numbers"),
     "texts as seeds": ('seeds = ["1"]\n' + HEAD + ONE, r"expected different whole numbers"),
     "truths as seeds": ("seeds = [true]\n" + HEAD + ONE, r"expected different whole numbers"),
     **{
         f"fixed {key}": (HEAD + SWAP + f'{key} = "x"\n', rf"setting 's': '{key}' cannot be set here")
-        for key in ("out", "seed", "overwrite", "json", "quiet", "verbose", "values", "measurements", "log", "secure")
+        for key in ("out", "seed", "overwrite", "log", "households-out")
     },
+    **{
+        f"unknown {key}": (HEAD + SWAP + f'{key} = "x"\n', rf"setting 's': unknown option of protect swap '{key}'")
+        for key in ("json", "quiet", "verbose", "values", "measurements", "secure")
+    },
+    "noise that cannot be drawn again": (
+        HEAD + TOPDOWN + "secure = true\n", r"setting 't': 'secure' cannot be set here; a comparison says it itself",
+    ),
 }  # fmt: skip
 
 
@@ -267,19 +282,26 @@ def test_plans_that_cannot_work_are_refused_too(text: str | bytes, tmp_path: Pat
         read_plan(str(plan))
 
 
-def test_options_as_on_a_command_line(tmp_path: Path) -> None:
-    options = {
-        "rate": 0.1, "bottom_up": True, "secure-not": False, "hold": ["total@county", "total@state"],
-        "coordinates": "{blocks}", "budget": "mine", "base": 0,
+def test_options_are_keywords_of_the_function(tmp_path: Path) -> None:
+    """As on a command line, in the form that the function declares."""
+    text = HEAD + TOPDOWN + (
+        'rho = 4\nbottom_up = true\nhold = ["total@county", "total@state"]\nplaces = "{blocks}"\n'
+        '[[setting]]\nname = "r"\nprotect = "relocate"\nby = "a, b"\nlambda = 2\ncapacity = 20\n'
+        '[[setting]]\nname = "h"\nprotect = "suppress"\ntables = ["P1", "P12"]\n'
+    )  # fmt: skip
+    (tmp_path / "plan.toml").write_text(text, encoding="utf-8")
+    plan, where = read_plan(str(tmp_path / "plan.toml")), tmp_path / "blocks.parquet"
+    asked = {
+        "scenario": "mdf-person", "budget": "persons-2020", "rho": Fraction(4), "bottom_up": True,
+        "hold": ("total@county", "total@state"), "seed": 3,
     }  # fmt: skip
-    setting = Setting("a", "swap", options)
-    plain = ["--rate", "0.1", "--bottom-up", "--hold", "total@county", "--hold", "total@state"]
-    where = tmp_path / "blocks.parquet"
-    assert setting.arguments(where) == [*plain, "--coordinates", str(where), "--budget", "mine", "--base", "0"]
-    assert setting.arguments(None) == [*plain, "--budget", "mine", "--base", "0"]
-    assert setting.arguments(None, {"rate": "1/3", "rho": 2})[:2] == ["--rate", "1/3"]
-    assert setting.arguments(None, {"rho": 2})[-2:] == ["--rho", "2"]
-    assert [Setting("a", one, {}).of_tables for one in ("", *RECORDS, *TABLES)] == [False] * 4 + [True] * 4
+    assert plan.setting("t").keywords(where, 3) == {**asked, "places": where}
+    assert plan.setting("t").keywords(None, 3) == {**asked, "places": None}
+    assert plan.setting("r").keywords(None, 1) == {"by": ("a", "b"), "at_risk": 2, "capacity": "20", "seed": 1}
+    assert plan.setting("h").keywords(None, 1) == {"only": ("P1", "P12")}  # it leaves nothing to chance
+    settings = [Setting("a", protection(one), {}) for one in (*RECORDS, *TABLES)]
+    assert [one.of_tables for one in settings] == [False] * 3 + [True] * 4
+    assert [one.protect for one in settings if one.printed] == ["noise", "round", "cellkey"]
 
 
 # The command, on a few blocks of two tracts and few tables
@@ -727,8 +749,6 @@ def test_the_standard_plan_on_a_few_blocks(folder: Path, tmp_path: Path) -> None
 
 
 def test_multiples_of_the_budget_are_what_their_names_say() -> None:
-    from fractions import Fraction
-
     from glasshouse.mechanism.account import allocation
 
     total, plan = allocation("persons-2020").total, read_plan("standard")

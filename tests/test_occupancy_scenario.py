@@ -445,8 +445,8 @@ def test_the_command_keeps_an_honest_account(scenario: Scenario, homes: Path, tm
     told = noise_file(
         tables, scenario, out, budget=allocation("occupancy-2020"), invariants=["H0030002"], measurements=raw
     )
-    assert told["held"] == ["H3"] and told["invariants"] == ["H0030002"] and told["neighbours"] == "change-one"
-    assert set(told["ledger"]) == {"block H13", "block P15", "block P16"}
+    assert told.held == ("H3",) and told.invariants == ("H0030002",) and told.neighbours == "change-one"
+    assert set(told.ledger) == {"block H13", "block P15", "block P16"}
     measured = set(pl.read_parquet(raw)["variable"].to_list())
     assert not {name for name in measured if name.startswith(("P001", "H003"))}  # what has no noise is not told
     assert "P0160002" in measured and "P0160003" not in measured

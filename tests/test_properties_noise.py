@@ -130,9 +130,9 @@ def test_the_ledger_adds_up(file: Path, published: pl.DataFrame, tmp_path: Path)
 def test_fewer_questions_share_the_same_rho(tmp_path: Path, housing: Scenario) -> None:
     path = written(tmp_path, [{"code": "a", "number_reported": 20, "people_total": 40, "pct_bed1": 50, "note": "x"}])
     said = noise_properties(path, housing, tmp_path / "out.csv", rho=Fraction(1))
-    assert said["ledger"] == {"bedrooms": "1/2", "people": "1/2"} and said["as_they_are"] == [
+    assert said.ledger == {"bedrooms": "1/2", "people": "1/2"} and said.as_they_are == (
         "code", "number_reported", "note",
-    ]  # fmt: skip
+    )  # fmt: skip
 
 
 # The numbers
@@ -178,7 +178,7 @@ def noise_seen(folder: Path, housing: Scenario, rho: Fraction, neighbours: str =
     path, out = written(folder, rows, "many.parquet"), folder / f"{neighbours}.parquet"
     said = noise_properties(path, housing, out, rho=rho, neighbours=neighbours, seed=11)
     before, after = pl.read_parquet(path), pl.read_parquet(out)
-    assert said["negatives"] > 0  # the groups that nobody is of, clipped
+    assert said.negatives > 0  # the groups that nobody is of, clipped
     names = ("people_total", "pct_1adult", "pct_2adults", "pct_hispanic", *BEDROOMS)
     return {name: (after[name].cast(pl.Int64) - before[name].cast(pl.Int64)).to_numpy() for name in names}
 
@@ -286,7 +286,7 @@ def test_codes_stay_and_numbers_beside_them_do_not(tmp_path: Path, housing: Scen
     after = (tmp_path / "out.csv").read_text().splitlines()
     assert after[:4] == path.read_text().splitlines()[:4]
     assert after[4].split(",")[7:10] == ["1090", "50", "30"]  # spelled alike, whether noise changed them or not
-    assert (said["properties"], said["with_noise"], said["measured"]) == (4, 2, 10 + 12)
+    assert (said.properties, said.with_noise, said.measured) == (4, 2, 10 + 12)
     noise_properties(path, housing, tmp_path / "noisy.csv", rho=Fraction(1, 100))
     a, b, c, _ = pl.read_csv(tmp_path / "noisy.csv", infer_schema=False).rows(named=True)
     assert (a["pct_bed1"], a["people_total"]) == ("-4", "NA") and (a["pct_bed2"], a["pct_bed3"]) != ("30", "20")

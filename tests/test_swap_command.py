@@ -114,10 +114,10 @@ def test_without_coordinates_nearness_is_by_code_and_is_said_to_be(people: Path,
     out = tmp_path / "swapped.csv.gz"
     ended = good(tool("protect", "swap", people, "--rate", 0.2, "--out", out))
     assert "order of codes" in ended.err and "households" in ended.out and str(out) in ended.out
-    assert "column 'gq'" not in ended.err
+    assert "no column says who lives in group quarters" not in ended.err
     published = people.with_name("hdf.parquet")  # which says nothing of group quarters
     said = good(tool("protect", "swap", published, "--rate", 0.2, "--out", tmp_path / "again.csv", "--json")).json
-    assert any("column 'gq'" in note for note in said["notes"])
+    assert any("no column says who lives in group quarters" in note for note in said["notes"])
     quiet = good(tool("protect", "swap", people, "--rate", 0.2, "--out", out, "--overwrite", "--quiet"))
     assert quiet.err == quiet.out == ""
 

@@ -78,7 +78,7 @@ def test_the_truth_is_inside_and_the_file_is_dense(method: str, tables: Path, tm
     assert {stat.S_IMODE(path.stat().st_mode) for path in (out, values)} == {0o600}
     assert good(tool(*words)).json["unchanged"]
     values.unlink()
-    refused(tool(*words), "is there and .* is not; remove it, or add --overwrite")
+    refused(tool(*words), "exists, and .* does not; remove it or add --overwrite")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -126,7 +126,7 @@ def test_cells_that_are_named_are_hidden(tables: Path, tmp_path: Path) -> None:
     also, out = tmp_path / "also.csv", tmp_path / "out.csv"
     also.write_text(f"level,geoid,variable\nblock,{geoid},P1_001N\n")
     ended = good(tool("protect", "suppress", tables, "-s", "pl94", "--also", also, "--out", out))
-    assert "no complementary suppression was done" in ended.out
+    assert "no complementary suppression was done" in ended.err
     row = read(out).filter((pl.col("geoid") == geoid) & (pl.col("variable") == "P0010001"))
     assert row.select("lower", "upper").rows() == [("0", None)]
     also.write_text("level,geoid,variable\nblock,999999999999999,P0010001\n")
@@ -218,15 +218,21 @@ def test_clear_errors(tables: Path, tmp_path: Path) -> None:
         ([*noise, "--rho", "much"], "--rho is 'much'; expected a decimal or a fraction"),
         ([*noise, "--budget", "pl94-2030"], "unknown budget 'pl94-2030'; known: .*pl94-2020"),
         ([*noise, "--budget", "dhc-persons-2020"], "level 'tract' is in the tables and has no share"),
-        ([*noise, "--rho", "1", "--neighbours", "next-door"], "unknown neighbour relation 'next-door'"),
+        ([*noise, "--rho", "1", "--neighbours", "next-door"], "unknown --neighbours 'next-door'"),
         ([*noise, "--rho", "1", "--postprocess", "hope"], "unknown --postprocess 'hope'; known: clip, none, simple"),
         ([*noise, "--rho", "1", "--postprocess", "none"], "negative, and tables hold counts from 0"),
         ([*noise, "--rho", "1", "--postprocess", "clip", "--invariant", "P0010001"], "--invariant needs simple"),
         ([*noise, "--rho", "1", "--invariant", "P9"], "unknown variable to keep 'P9'"),
-        ([*noise, "--rho", "1", "--measurements", out], "the same file"),
-        ([*noise, "--rho", "1", "--measurements", tables], "is an input of this command"),
-        (["protect", "round", tables, "-s", "pl94", "--how", "away", "--out", out], "unknown way to round 'away'"),
-        (["protect", "suppress", tables, "-s", "pl94", "--zeros", "x", "--out", out], "expected show or hide"),
+        ([*noise, "--rho", "1", "--measurements", out], "another file of this command"),
+        ([*noise, "--rho", "1", "--measurements", tables], "another file of this command"),
+        (
+            ["protect", "round", tables, "-s", "pl94", "--how", "away", "--out", out],
+            "known: down, nearest, random, up",
+        ),
+        (
+            ["protect", "suppress", tables, "-s", "pl94", "--zeros", "x", "--out", out],
+            "'x'; known: hide, show",
+        ),
         (["protect", "round", tables, "-s", "pl94", "--out", tmp_path / "out.doc"], "cannot write this kind of file"),
         (["protect", "round", tmp_path / "none.csv", "-s", "pl94", "--out", out], "there is no such file"),
     ]:
@@ -241,6 +247,6 @@ def test_in_process(tables: Path, tmp_path: Path) -> None:
     scenario = load("pl94").choose(["P1", "P5"])
     counts = perturb_file(tables, scenario, tmp_path / "r.parquet", rounding(3, seed=2))
     truth = pl.read_parquet(tables).filter(pl.col("table").is_in(["P1", "P5"]))
-    assert counts["cells"] == pl.read_parquet(tmp_path / "r.parquet").height == dense(truth, scenario)
+    assert counts.cells == pl.read_parquet(tmp_path / "r.parquet").height == dense(truth, scenario)
     counts = noise_file(tables, scenario, tmp_path / "n.parquet", rho=Fraction(1), postprocess="clip")
-    assert counts["rho_spent"] == "1" and len(counts["ledger"]) == 6
+    assert counts.rho_spent == "1" and len(counts.ledger) == 6

@@ -36,6 +36,7 @@ from importlib import import_module
 from typing import Any
 
 from glasshouse.commands.namespace import Namespace
+from glasshouse.commands.protect.register import protect as _protect
 
 # The verbs: where each function is. The terminal offers the same ones.
 VERBS = {
@@ -44,10 +45,12 @@ VERBS = {
     "check": "glasshouse.commands.check",
     "reconstruct": "glasshouse.commands.reconstruct",
     "vary": "glasshouse.commands.vary",
-    "reidentify": "glasshouse.commands.reidentify",
     "verify": "glasshouse.commands.verify",
     "detect": "glasshouse.commands.detect",
+    "reidentify": "glasshouse.commands.reidentify",
     "tradeoff": "glasshouse.commands.tradeoff",
+    "compare": "glasshouse.commands.compare",
+    "audit": "glasshouse.commands.audit",
     "status": "glasshouse.commands.status",
 }
 # Verbs that belong together: `gh.infer.plan` is `glasshouse infer plan`.
@@ -66,6 +69,7 @@ NAMESPACES = {
             "figures": "glasshouse.commands.infer.figures",
         },
     ),
+    "protect": _protect,
 }
 _OTHERS = {
     "read_tables": "glasshouse.commands.reading",

@@ -14,40 +14,35 @@ from typing import Annotated
 import typer
 
 from glasshouse import NAMESPACES, VERBS
-from glasshouse.cli import noise, properties, relocate, swap, table_protections, topdown  # noqa: F401  # they add to protect
-from glasshouse.cli.audit import app as audit_app
-from glasshouse.cli.compare import app as compare_app
 from glasshouse.cli.derive import add, add_group
-from glasshouse.cli.options import Interrupted as OldInterrupted
-from glasshouse.cli.protecting import protect_app
 from glasshouse.cli.telling import Stopped, say
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
 from glasshouse.errors import InputError
 
 STOPPED = "interrupted; nothing was left behind; the same command starts over"
-
-app = typer.Typer(
-    name="glasshouse",
-    help="Shows a statistical office what its published tables give away.\n\n"
-    "Glasshouse is a tool of defence: use it on your own tables, on synthetic data, or on data already published.",
-    epilog="Example:  glasshouse check tables.csv.gz --scenario sf1-person",
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+TERMINAL = {**VERBS, "scenarios": "glasshouse.commands.scenarios"}  # in Python that is a package; gh.scenario loads one
 
 
-for verb, where in {**VERBS, "scenarios": "glasshouse.commands.scenarios"}.items():
-    add(app, getattr(import_module(where), verb))
-app.add_typer(protect_app, name="protect")
-app.add_typer(compare_app)
-for name, group in NAMESPACES.items():
-    add_group(app, name, group)
-app.add_typer(audit_app)
+def application() -> typer.Typer:
+    """The terminal's commands: those of the library, as it is now; a user's own protection may have come since."""
+    app = typer.Typer(
+        name="glasshouse",
+        help="Shows a statistical office what its published tables give away.\n\n"
+        "Glasshouse is a tool of defence: use it on your own tables, on synthetic data, or on data already published.",
+        epilog="Example:  glasshouse check tables.csv.gz --scenario sf1-person",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    for verb, where in TERMINAL.items():
+        add(app, getattr(import_module(where), verb))
+    for name, group in NAMESPACES.items():
+        add_group(app, name, group)
+    app.callback(invoke_without_command=True)(_root)
+    return app
 
 
-@app.callback(invoke_without_command=True)
 def _root(
     ctx: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
@@ -66,12 +61,12 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def main(arguments: list[str] | None = None, *, aloud: bool = True) -> int:
-    """Run the command line and return its exit code; every ending has its own. Not `aloud`: another command says it."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; every ending has its own."""
     given = sys.argv[1:] if arguments is None else arguments
-    fail: Callable[..., int] = partial(_fail, as_json="--json" in given, aloud=aloud)
+    fail: Callable[..., int] = partial(_fail, as_json="--json" in given)
     try:
-        result = app(args=given, prog_name="glasshouse", standalone_mode=False)
+        result = application()(args=given, prog_name="glasshouse", standalone_mode=False)
         if result == INTERRUPTED:  # how typer passes on Ctrl-C
             return fail(STOPPED, code=INTERRUPTED)
         return result if isinstance(result, int) else DONE
@@ -81,7 +76,7 @@ def main(arguments: list[str] | None = None, *, aloud: bool = True) -> int:
         return fail(f"{error.format_message()} (glasshouse COMMAND --help lists its options)", code=BAD_INPUT)
     except InputError as error:
         return fail(*error.args, code=BAD_INPUT)
-    except (Stopped, OldInterrupted) as error:
+    except Stopped as error:
         return fail(str(error), code=INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
         return fail(STOPPED, code=INTERRUPTED)
@@ -100,11 +95,10 @@ def main(arguments: list[str] | None = None, *, aloud: bool = True) -> int:
         )
 
 
-def _fail(*mistakes: str, code: int, as_json: bool, aloud: bool) -> int:
+def _fail(*mistakes: str, code: int, as_json: bool) -> int:
     """Say what went wrong, on one line for each mistake."""
     lines = [_printable(str(mistake)) for mistake in mistakes]
-    if aloud:
-        say(*(f"glasshouse: {line}" for line in lines))
+    say(*(f"glasshouse: {line}" for line in lines))
     if as_json:
         print(json.dumps({"error": "\n".join(lines), "exit_code": code}))
     return code

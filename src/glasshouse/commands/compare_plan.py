@@ -1,58 +1,60 @@
-"""Which protections are compared, and how? A plan is data: settings, each the options of a command."""
+"""Which protections are compared, and how? A plan is data: settings, each with the options of a protection."""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
+from glasshouse.commands.declaration import formed
+from glasshouse.commands.protect.register import Protection, protection, protections
 from glasshouse.errors import InputError, unknown
 
-RECORDS, TABLES = ("swap", "topdown", "relocate"), ("noise", "round", "suppress", "cellkey")
-NOTHING = ""
-BLOCKS = "{blocks}"
+EVERY_PLACE = "blocks"  # the file of every place there is, beside the records of a county
+BLOCKS = f"{{{EVERY_PLACE}}}"  # in a plan: that file, if there is one
+COMPARED = ("records", "tables")  # what a protection must be of
 _KEYS = {"title": str, "scenario": str, "seeds": list, "attackers": list, "setting": list}
 _OWN = ("name", "protect", "match")
-_FIXED = ("help", "out", "seed", "overwrite", "json", "quiet", "verbose", "values", "measurements", "log", "secure")
+_SAID = ("out", "overwrite", "seed", "secure")  # of a protection's keywords: what a comparison says itself
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A protection at one strength: the options of its command. `match`: another setting whose noise it should have."""
+    """A protection at one strength: keywords of its function. `match`: another setting whose noise it should have."""
 
     name: str
-    protect: str
-    options: Mapping[str, Any]
+    protection: Protection | None
+    options: Mapping[str, object]
     match: str = ""
+
+    @property
+    def protect(self) -> str:
+        return self.protection.name if self.protection else ""
 
     @property
     def of_tables(self) -> bool:
         """Are tables changed, or the records behind them?"""
-        return self.protect in TABLES
+        return self.protection is not None and self.protection.of == "tables"
+
+    @property
+    def printed(self) -> bool:
+        """Are numbers printed that may be untrue, so that nothing follows from them for certain?"""
+        return self.protection is not None and self.of_tables and not self.protection.true
 
     @property
     def files(self) -> dict[str, Path]:
         """Options that name a file: what the result depends on besides the plan."""
-        texts = {key: value for key, value in self.options.items() if isinstance(value, str)}
-        return {key: Path(value) for key, value in texts.items() if Path(value).is_file()}
+        named = {key: Path(value) for key, value in self.options.items() if isinstance(value, (str, Path))}
+        return {key: path for key, path in named.items() if path.is_file()}
 
-    def arguments(self, blocks: Path | None, changed: Mapping[str, Any] | None = None) -> list[str]:
-        """The options as they stand on a command line."""
-        found = []
-        for key, value in {**self.options, **(changed or {})}.items():
-            flag = f"--{key.replace('_', '-')}"
-            if value == BLOCKS:
-                found += [flag, str(blocks)] if blocks is not None else []
-            elif value is True:
-                found.append(flag)
-            elif value is not False:
-                for one in value if isinstance(value, list) else [value]:
-                    found += [flag, str(one)]
+    def keywords(self, places: Path | None, seed: int) -> dict[str, object]:
+        """The keywords that its function is called with."""
+        found = {key: places if value == BLOCKS else value for key, value in self.options.items()}
+        if self.protection is not None and self.protection.takes("seed"):  # else it leaves nothing to chance
+            found["seed"] = seed
         return found
 
 
@@ -131,38 +133,52 @@ def read_plan(name: str) -> ComparePlan:
             where = f"{path.name}, setting '{one.name}'"
             if one.match not in names:
                 raise InputError(f"{where}: match: {unknown('setting', one.match, names)}")
-            other = plan.setting(one.match)
-            if one.protect != "topdown" or other.match or other.protect not in RECORDS:
+            other, of_records = plan.setting(one.match), protections("records")
+            budgeted = [each for each in of_records if each.has_budget]
+            if one.protection not in budgeted or other.match or other.protection not in of_records:
                 raise InputError(
-                    f"{where}: match is for topdown, and names a setting with a protection of records "
-                    f"({', '.join(RECORDS)}) that has none itself"
+                    f"{where}: match is for {' or '.join(each.name for each in budgeted)}, and names a setting with a "
+                    f"protection of records ({', '.join(each.name for each in of_records)}) that has none itself"
                 )
             if "budget" not in one.options or "rho" in one.options:
                 raise InputError(f"{where}: with match, name the budget that is made larger or smaller, and no rho")
     return plan
 
 
-def _setting(path: Path, entry: Any) -> Setting:
+def _setting(path: Path, entry: object) -> Setting:
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"].strip():
         raise InputError(f'{path.name}: a [[setting]] without a name; expected name = "..."')
-    name, protect = entry["name"], entry.get("protect", NOTHING)
-    known = (*RECORDS, *TABLES)
+    name, given = entry["name"], {key: value for key, value in entry.items() if key not in _OWN}
     where = f"{path.name}, setting '{name}'"
-    if protect != NOTHING and protect not in known:
-        raise InputError(f"{where}: {unknown('protection', str(protect), known)}")
-    options = {key: value for key, value in entry.items() if key not in _OWN}
-    for key, value in options.items():
-        if key in _FIXED or not re.fullmatch(r"[a-z][a-z_-]*", key):
-            raise InputError(f"{where}: '{key}' cannot be set here; a comparison says it itself")
-        if not isinstance(value, (str, int, float, bool, list)):
-            raise InputError(
-                f"{where}: '{key}' is a {type(value).__name__}; expected a number, a text or a list of them"
-            )
-    if protect == NOTHING and options:
-        raise InputError(f'{where}: options ({", ".join(options)}) but no protection; expected protect = "..."')
-    return Setting(name, protect, options, str(entry.get("match", "")))
+    if not entry.get("protect"):
+        if given:
+            raise InputError(f'{where}: options ({", ".join(given)}) but no protection; expected protect = "..."')
+        return Setting(name, None, {}, str(entry.get("match", "")))
+    try:
+        chosen = protection(str(entry["protect"]), *COMPARED)
+        return Setting(name, chosen, _options(chosen, given), str(entry.get("match", "")))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
-def times(total: Fraction, factor: float) -> str:
-    """A budget so many times as large, to six digits, as text."""
-    return str((total * Fraction(f"{factor:.6g}")).limit_denominator(10**9))
+def _options(chosen: Protection, given: Mapping[str, object]) -> dict[str, object]:
+    """Options as they stand on a command line, by the keywords of the function, in the form that it declares."""
+    known = {flag: one for flag, one in chosen.declared.by_flag.items() if one.name not in _SAID}
+    found: dict[str, object] = {}
+    for key, value in given.items():
+        flag = key.replace("_", "-")
+        option = chosen.declared.by_flag.get(flag)
+        if option is not None and (option.name in _SAID or option.opt.writes):
+            raise InputError(f"'{key}' cannot be set here; a comparison says it itself")
+        if option is None:
+            raise unknown(f"option of protect {chosen.name}", key, known)
+        found[option.name] = value if value == BLOCKS else formed(option, value)
+    for option in known.values():
+        if option.required and option.name not in found and option.name != "scenario":
+            raise InputError(f"'{option.flag.removeprefix('--')}' is missing: {option.opt.help}")
+    return found
+
+
+def times(total: Fraction, factor: float) -> Fraction:
+    """A budget so many times as large, to six digits."""
+    return (total * Fraction(f"{factor:.6g}")).limit_denominator(10**9)

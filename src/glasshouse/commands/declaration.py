@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from fractions import Fraction
 from functools import cache, wraps
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from glasshouse.commands.door import Door, Frame
+from glasshouse.commands.door import Door, Filed, Frame
 from glasshouse.errors import InputError, unknown
 
 P = ParamSpec("P")
@@ -36,6 +37,7 @@ class Opt:
     least: float | None = None
     most: float | None = None
     repeated: bool = False  # a tuple whose parts are given by repeating the flag, not between commas
+    writes: bool = False  # a further file that the command writes
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Option:
 
     name: str
     opt: Opt
-    kind: Any  # the type inside: str, int, float, bool, Path, or the type of a tuple's parts
+    kind: Any  # the type inside: str, int, float, Fraction, bool, Path, or the type of a tuple's parts
     shape: Shape
     choices: tuple[str, ...]
     default: Any  # MISSING: it must be given
@@ -78,6 +80,11 @@ class Declared:
     @property
     def by_name(self) -> dict[str, Option]:
         return {option.name: option for option in self.options}
+
+    @property
+    def by_flag(self) -> dict[str, Option]:
+        """As they stand on a command line and in a configuration, without dashes before."""
+        return {option.flag.removeprefix("--"): option for option in self.options if not option.positional}
 
 
 def command(
@@ -190,6 +197,14 @@ def _grouped(declared: Declared, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def formed(option: Option, value: object) -> Any:
+    """A value of a configuration, checked and brought into the form that the option declares."""
+    if option.kind is str and isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = str(value)  # as on a command line, where all is text
+    with Door() as door:
+        return _formed(option, value, door)
+
+
 def _formed(option: Option, value: Any, door: Door) -> Any:
     if value is None:
         return None
@@ -201,7 +216,8 @@ def _formed(option: Option, value: Any, door: Door) -> Any:
     if option.shape == "pairs":
         return _pairs(option, value, door)
     if option.shape == "many":
-        return tuple(_one(option, part, door) for part in _listed(value))
+        whole = isinstance(value, (str, Path)) and (option.positional or option.opt.repeated)  # no commas there
+        return tuple(_one(option, part, door) for part in ([value] if whole else _listed(value)))
     return _one(option, value, door)
 
 
@@ -211,7 +227,8 @@ def _listed(value: Any) -> Iterable[Any]:
         return [part.strip() for part in str(value).split(",") if part.strip()]
     if isinstance(value, Mapping):
         return [f"{name}={part}" for name, part in value.items()]
-    return value if isinstance(value, Iterable) and not isinstance(value, Frame) else [value]
+    alone = isinstance(value, (Filed, Frame)) or not isinstance(value, Iterable)
+    return [value] if alone else value
 
 
 def _pairs(option: Option, value: Any, door: Door) -> tuple[tuple[str, Any], ...]:
@@ -221,6 +238,9 @@ def _pairs(option: Option, value: Any, door: Door) -> tuple[tuple[str, Any], ...
     several = value if isinstance(value, (list, tuple)) else [value]
     found: list[tuple[str, Any]] = []
     for part in several:
+        if isinstance(part, tuple) and len(part) == 2:
+            found.append((str(part[0]), _one(option, part[1], door)))
+            continue
         name, equals, rest = str(part).partition("=") if isinstance(part, (str, Path)) else ("", "", "")
         if equals and not (name and rest):
             what = f"'{name}' cannot be a name" if not name else "nothing stands behind ="
@@ -242,7 +262,17 @@ def _one(option: Option, value: Any, door: Door) -> Any:
         return value
     if option.kind is str:
         return door.text(value, option.name)
+    if option.kind is Fraction:
+        return _exact(option, value)
     return _number(option, value)
+
+
+def _exact(option: Option, value: Any) -> Fraction:
+    """A number that is read exactly: 0.1 is a tenth."""
+    from glasshouse.mechanism.account import fraction  # late: it is heavy
+
+    known = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    return fraction(str(value) if known else value, option.flag)
 
 
 def _number(option: Option, value: Any) -> Any:

@@ -10,11 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True, repr=False)
 class Namespace:
-    """Functions that belong together, by name: `gh.infer.plan(...)` is `glasshouse infer plan` in the terminal."""
+    """Functions that belong together, by name: `gh.protect.swap(...)` is `glasshouse protect swap` in the terminal."""
 
     _name: str
     _says: str
-    _where: Mapping[str, str]  # the module of each function, by the function's name
+    _where: Mapping[str, str]  # of each function by its name: its module, or module:function if it is called otherwise
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "__doc__", self._says)
@@ -23,8 +23,7 @@ class Namespace:
         if verb.startswith("_") or verb not in self._where:
             known = "" if verb.startswith("_") else f"; known: {', '.join(self._where)}"
             raise AttributeError(f"no attribute '{verb}' here{known}")
-        found: Callable[..., Any] = getattr(import_module(self._where[verb]), verb)
-        return found
+        return found(verb, self._where[verb])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._where)
@@ -34,3 +33,10 @@ class Namespace:
 
     def __repr__(self) -> str:
         return f"<glasshouse.{self._name}: {', '.join(self._where)}>"
+
+
+def found(verb: str, where: str) -> Callable[..., Any]:
+    """The function of a name: in a module, where it may be called otherwise (module:function)."""
+    module, _, function = where.partition(":")
+    called: Callable[..., Any] = getattr(import_module(module), function or verb)
+    return called

@@ -1,7 +1,7 @@
 """The job behind `glasshouse compare`: one setting with one seed, protected, published, attacked and judged.
 
-A unit of the work is a setting with a seed. It runs the commands that a user would, in a folder of its own that is
-removed afterwards (or kept, with `--keep`), and reads their files. So what is compared is what the commands do.
+A unit of the work is a setting with a seed. It calls the functions that a user would, in a folder of its own that is
+removed afterwards (or kept, with `--keep`). So what is compared is what the commands do.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, log
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 
@@ -25,11 +25,20 @@ from glasshouse.assess.rates import wilson
 from glasshouse.assess.usefulness import MEASURES as USE
 from glasshouse.assess.usefulness import usefulness
 from glasshouse.attack.infer.onelevel import marginal
-from glasshouse.cli.calling import call
 from glasshouse.commands.compare_plan import ComparePlan, Setting, times
+from glasshouse.commands.options import Run as Running
+from glasshouse.commands.options import Solving
+from glasshouse.commands.reconstruct import reconstruct
+from glasshouse.commands.reidentify import Reidentified, reidentify
+from glasshouse.commands.result import OUR_BUG, FileResult, Result
+from glasshouse.commands.tabulate import tabulate
+from glasshouse.commands.vary import vary
 from glasshouse.engine.job import Done
+from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import rate_of
+from glasshouse.mechanism.spent import Spent
+from glasshouse.model.geography import plural
 from glasshouse.scenarios.load import load
 
 NAME = "rebuilt"
@@ -37,17 +46,18 @@ PRIOR = 0.5
 STEPS, NEAR, FARTHER = 12, 0.02, 8.0  # of looking for a budget with the noise of another setting; how near is enough
 HIGHER, LOWER = "higher", "lower"
 LEFT_OUT, UNMATCHED = "units_left_out", "noise_unmatched"
+Made = TypeVar("Made", bound=Result[Any])
 USES = pl.Schema({"setting": pl.String, "seed": pl.Int64, **USE})
 
 
 @dataclass(frozen=True)
-class Compared:
+class Job:
     """What all units share."""
 
     plan: ComparePlan
     truth: Path
     attackers: tuple[tuple[str, Path], ...]
-    blocks: Path | None
+    places: Path | None  # the file of every place there is
     scratch: Path
     keep: Path | None
 
@@ -65,6 +75,10 @@ class Run:
         return f"{self.number:03d}s{self.seed}"
 
     @property
+    def told(self) -> str:
+        return f"setting '{self.setting.name}', seed {self.seed}"
+
+    @property
     def places(self) -> int:
         return 0
 
@@ -76,13 +90,16 @@ def runs(plan: ComparePlan) -> Iterator[Run]:
             yield Run(number, setting, seed)
 
 
-def compare_one(job: Compared, run: Run) -> Done:
+def compare_one(job: Job, run: Run) -> Done:
     """One setting with one seed: every measure of its risk and of its use."""
-    with _folder(job, run) as folder:
-        work = _Work(job, run, folder)
-        work.protect()
-        attacked = work.attack()
-        uses, judged = work.judge()
+    try:
+        with _folder(job, run) as folder:
+            work = _Work(job, run, folder)
+            work.protect()
+            attacked = work.attack()
+            uses, judged = work.judge()
+    except InputError as error:
+        raise InputError(f"{run.told}: {error}") from None
     frame = pl.DataFrame(
         [(run.setting.name, run.setting.protect, run.seed, *row) for row in [*attacked, *judged]],
         schema=MEASURES,
@@ -93,7 +110,7 @@ def compare_one(job: Compared, run: Run) -> Done:
 
 
 @contextmanager
-def _folder(job: Compared, run: Run) -> Iterator[Path]:
+def _folder(job: Job, run: Run) -> Iterator[Path]:
     if job.keep is not None:
         yield job.keep / run.code
         return
@@ -110,65 +127,64 @@ Row = tuple[str, str, float | None, float | None, float | None, float | None, st
 class _Work:
     """The steps of one run, in its folder."""
 
-    def __init__(self, job: Compared, run: Run, folder: Path) -> None:
+    def __init__(self, job: Job, run: Run, folder: Path) -> None:
         self.job, self.run, self.folder = job, run, folder
         self.scenario = load(job.plan.scenario)
         self.records: Path | None = None  # the protected records, if records are protected
         self.tables = folder / "tables.parquet"  # what is published
         self.values = self.tables  # what is printed, where that is not what is certain
-        self.said: dict[str, Any] = {}
+        self.spent: Spent | None = None  # what the protection cost, if it has an account of that
         self.unmatched: float | None = None  # how far the noise is from that of another setting, if it should have it
         self.left_out = 0  # units that some step refused, or the clock stopped
 
-    def _do(self, *arguments: str | Path) -> dict[str, Any]:
-        said = call(arguments, f"setting '{self.run.setting.name}', seed {self.run.seed}")
-        self.left_out += len(said.get("refused", ())) + len(said.get("stopped_by_clock", ()))
-        self.left_out += int(said.get("without_records", 0))
-        return said
+    def _noted(self, made: Made) -> Made:
+        """A step that was done; what it left out is counted."""
+        if made.code == OUR_BUG:
+            raise GlasshouseBug(f"{self.run.told}: {made.command} met a bug of ours")
+        self.left_out += len(made.refused) + len(made.ended.stopped_by_clock)
+        return made
 
     def protect(self) -> None:
         """Protect the records, and tabulate; or tabulate, and protect the tables."""
         setting, truth = self.run.setting, self.job.truth
-        if setting.of_tables:
-            exact = self.folder / "exact.parquet"
+        if setting.of_tables and setting.protection is not None:
+            exact, keywords = self.folder / "exact.parquet", setting.keywords(self.job.places, self.run.seed)
             self._tabulate(truth, exact)
-            more: list[str | Path] = []
-            if setting.protect in ("round", "cellkey"):
-                self.values = self.folder / "values.parquet"
-                more = ["--values", self.values]
-            if setting.protect != "suppress":  # which leaves nothing to chance
-                more += ["--seed", str(self.run.seed)]
-            self.said = self._do(
-                "protect", setting.protect, exact, "--scenario", self.job.plan.scenario,
-                *setting.arguments(self.job.blocks), *more, "--out", self.tables,
-            )  # fmt: skip
+            if setting.printed and setting.protection.takes("values"):
+                keywords["values"] = self.values = self.folder / "values.parquet"
+            keywords = {"scenario": self.job.plan.scenario, **keywords, "out": self.tables}
+            self._accounted(setting.protection.function(exact, **keywords))
             return
         self.records = truth
-        if setting.protect:
-            changed = {"rho": self._matched()} if setting.match else {}
-            self.records = self._protected(setting, self.folder / "protected.parquet", changed)
+        if setting.protection is not None:
+            rho = self._matched() if setting.match else None
+            self.records = self._protected(setting, self.folder / "protected.parquet", rho)
         self._tabulate(self.records, self.tables)
 
-    def _protected(self, setting: Setting, out: Path, changed: dict[str, Any]) -> Path:
-        self.said = self._do(
-            "protect", setting.protect, self.job.truth, "--seed", str(self.run.seed),
-            *setting.arguments(self.job.blocks, changed), "--out", out,
-        )  # fmt: skip
+    def _accounted(self, made: FileResult[Any]) -> None:
+        """A protection that was done, with what it cost."""
+        summary = self._noted(made).summary
+        self.spent = summary if isinstance(summary, Spent) else None
+
+    def _protected(self, setting: Setting, out: Path, rho: Fraction | None = None) -> Path:
+        assert setting.protection is not None
+        keywords = setting.keywords(self.job.places, self.run.seed) | ({"rho": rho} if rho is not None else {})
+        self._accounted(setting.protection.function(self.job.truth, **keywords, out=out))
         return out
 
     def _tabulate(self, records: Path, out: Path) -> None:
-        self._do("tabulate", records, "--scenario", self.job.plan.scenario, "--out", out)
+        self._noted(tabulate(records, scenario=self.job.plan.scenario, out=out))
 
-    def _matched(self) -> str:
+    def _matched(self) -> Fraction:
         """The budget with which tables of places err as much as those of another setting, nearly."""
         other = self.job.plan.setting(self.run.setting.match)
-        wanted = self._error(self._protected(other, self.folder / "other.parquet", {}))
+        wanted = self._error(self._protected(other, self.folder / "other.parquet"))
         total = allocation(str(self.run.setting.options["budget"])).total
         tried: dict[float, float] = {}  # by the logarithm of the factor, that of the error over the one wanted
         at = 0.0
         for step in range(STEPS):
             out = self.folder / f"try{step}.parquet"
-            found = self._error(self._protected(self.run.setting, out, {"rho": times(total, exp(at))}))
+            found = self._error(self._protected(self.run.setting, out, times(total, exp(at))))
             tried[at] = log(max(found, 1e-12) / max(wanted, 1e-12))
             if abs(tried[at]) <= NEAR:
                 break
@@ -183,41 +199,37 @@ class _Work:
 
     def attack(self) -> list[Row]:
         """Rebuild the records, see how sure that is, and look for people in them."""
-        scenario, setting = self.job.plan.scenario, self.run.setting
-        rebuilt, solvar = self.folder / "rebuilt", self.folder / "solvar"
-        common = ["--scenario", scenario, "--workers", "1", "--seed", str(self.run.seed)]
-        printed = setting.of_tables and setting.protect != "suppress"
-        near = ["--nearest", "absolute"] if printed else []
-        level = ["--level", self.scenario.geography.place] if setting.of_tables and not near else []
-        self._do("reconstruct", self.values if printed else self.tables, *common, *near, *level, "--out", rebuilt)
-        rows: list[Row] = []
-        linked: list[str | Path] = [
-            "--truth",
-            self.job.truth,
-            "--published",
-            self.records or rebuilt / "records.parquet",
-        ]
-        if not printed:
-            self._do("vary", self.tables, *common, *level, "--out", solvar)
-            rows += _certainty(solvar / "places.parquet", self.scenario.geography.place)
-            linked += ["--vary", solvar]
-        for name, path in self.job.attackers:
-            linked += ["--attacker", f"{name}={path}"]
-        self._do(
-            "reidentify", f"{NAME}={rebuilt}", *linked, "--scenario", scenario, "--workers", "1",
-            "--seed", str(self.run.seed), "--out", self.folder / "linked",
+        scenario, setting, seed = self.job.plan.scenario, self.run.setting, self.run.seed
+        printed = setting.printed
+        level = self.scenario.geography.place if setting.of_tables and not printed else None
+        rebuilt = reconstruct(
+            self.values if printed else self.tables, scenario=scenario, level=level, seed=seed,
+            nearest="absolute" if printed else "", run=self._solving("rebuilt"),
         )  # fmt: skip
-        return [*rows, *_links(self.folder / "linked", self.job.attackers), *self._infer()]
+        self.left_out += self._noted(rebuilt).summary.without_records or 0
+        rows: list[Row] = []
+        if not printed:
+            varied = vary(self.tables, scenario=scenario, level=level, seed=seed, run=self._solving("solvar"))
+            rows += _certainty(self._noted(varied).places, self.scenario.geography.place)
+        found = reidentify(
+            ((NAME, self.folder / "rebuilt"),), truth=self.job.truth,
+            published=self.records or self.folder / "rebuilt" / "records.parquet", attacker=self.job.attackers,
+            vary=None if printed else self.folder / "solvar", scenario=scenario, seed=seed,
+            run=Running(self.folder / "linked", workers=1),
+        )  # fmt: skip
+        return [*rows, *_links(self._noted(found), self.job.attackers), *self._infer()]
+
+    def _solving(self, name: str) -> Solving:
+        return Solving(self.folder / name, workers=1)
 
     def _infer(self) -> list[Row]:
         """What an adversary who knows everyone else believes of one person, on average: all answers change by them."""
-        if self.run.setting.protect not in ("topdown", "noise") or "ledger" not in self.said:
+        if self.spent is None:
             return []
-        rules, rhos = str(self.said["neighbours"]), [Fraction(rho) for rho in self.said["ledger"].values()]
-        belief = marginal([rate_of(float(rho), rules) for rho in rhos], PRIOR).posterior
+        rates = [rate_of(float(Fraction(rho)), self.spent.neighbours) for rho in self.spent.ledger.values()]
         return [
-            ("risk", "infer_alone", belief, None, None, PRIOR, HIGHER),
-            ("budget", "rho", float(self.said["rho_spent_decimal"]), None, None, None, HIGHER),
+            ("risk", "infer_alone", marginal(rates, PRIOR).posterior, None, None, PRIOR, HIGHER),
+            ("budget", "rho", self.spent.rho_spent_decimal, None, None, None, HIGHER),
         ]
 
     def judge(self) -> tuple[pl.DataFrame, list[Row]]:
@@ -245,25 +257,26 @@ def _next(tried: dict[float, float]) -> float:
     return low + (high - low) * min(max(share, 0.1), 0.9)
 
 
-def _certainty(places: Path, place: str) -> list[Row]:
+def _certainty(places: pl.DataFrame, place: str) -> list[Row]:
     """How far other records that fit can be, and how many are certain."""
-    frame = pl.read_parquet(places).filter(pl.col("population") > 0)
+    frame = places.filter(pl.col("population") > 0)
     people = int(frame["population"].sum())
     if not people:
         return []
     zero = frame.filter(one_solution()).height
     low, high = wilson(zero, frame.height)
+    many = plural(place).replace(" ", "_")
     solvar = float((frame["solvar"] * frame["population"]).sum()) / people
     return [
         ("risk", "certain", int(frame["certain"].sum()) / people, None, None, None, HIGHER),
         ("risk", "solvar", solvar, None, None, None, LOWER),
-        ("risk", f"{place}s_certain", zero / frame.height, float(low), float(high), None, HIGHER),
+        ("risk", f"{many}_certain", zero / frame.height, float(low), float(high), None, HIGHER),
     ]
 
 
-def _links(folder: Path, attackers: Sequence[tuple[str, Path]]) -> list[Row]:
+def _links(linked: Reidentified, attackers: Sequence[tuple[str, Path]]) -> list[Row]:
     """How well the rebuilt records agree with the truth, and who was found in them."""
-    agreement = pl.read_parquet(folder / "agreement.parquet").row(
+    agreement = linked.agreement.row(
         by_predicate=(pl.col("data") == NAME)
         & (pl.col("with") == "CEF")
         & (pl.col("group") == "all")
@@ -281,12 +294,14 @@ def _links(folder: Path, attackers: Sequence[tuple[str, Path]]) -> list[Row]:
             HIGHER,
         )
     ]
-    rates = pl.read_parquet(folder / "rates.parquet").filter(pl.col("band") == "all")
+    rates = linked.rates.filter(pl.col("band") == "all")
     for number, (attacker, _) in enumerate(attackers):
         after = "" if number == 0 else f" ({attacker})"
         for group, word in ((EXPOSED, "exposed"), (EVERYBODY, "all")):
             some = rates.filter((pl.col("attacker") == attacker) & (pl.col("group") == group))
             found = {row["data"]: row for row in some.iter_rows(named=True)}
+            if NAME not in found:  # nobody is of this group
+                continue
             one = found[NAME]
             people = one["population"]
             if one["putative"]:

@@ -5,33 +5,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from glasshouse.commands.words.protections import Noised
 from glasshouse.commands.work.perturb import Late, levels_of, long_rows
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Watch, unwatched
 from glasshouse.files.output import check_kind
 from glasshouse.files.releases import published
 from glasshouse.files.tables import TableFile, open_tables
-from glasshouse.mechanism.account import Allocation, epsilon
+from glasshouse.mechanism.account import Allocation
 from glasshouse.mechanism.gaussian import NEIGHBOURS, DiscreteGaussian
 from glasshouse.mechanism.sampler import draw_securely, simulate
+from glasshouse.mechanism.spent import Spent
 from glasshouse.model.chance import chance
 from glasshouse.model.records import Count
 from glasshouse.model.release import Counts
 from glasshouse.protection.afterwards import Afterwards, Invariant, invariant, publish
 from glasshouse.protection.noise import Draw, Measured, Plan, add_noise, noise_of, plan_by, plan_evenly
 from glasshouse.scenarios.load import Scenario
-
-DELTA = 1e-10  # the Census Bureau's, for the epsilon that is told beside rho
 
 
 def noise_file(
@@ -48,7 +47,7 @@ def noise_file(
     measurements: Path | None = None,
     assume: str = "seen",
     watch: Watch = unwatched,
-) -> dict[str, Any]:
+) -> Noised:
     """Write the tables of a file with noise on every line that is no subtotal; what was done and what it cost.
 
     Without a seed the noise comes from the secure source. `rho` alone is divided evenly among levels and tables; with
@@ -80,23 +79,20 @@ def noise_file(
             told["measured"] += sum(numbers.size for numbers in noisy.values())
             told["negatives"] += negatives
     assert plan is not None  # a file without numbers is refused
-    return {name: told[name] for name in ("cells", "measured", "negatives")} | {
-        "places": dict(places),
-        "neighbours": plan.neighbours,
-        "budget": budget.name if budget else "even",
-        "rho": str(plan.ledger.total),
-        "rho_spent": str(plan.spent),
-        "rho_spent_decimal": float(plan.spent),
-        "rho_left": str(plan.ledger.left),
-        "epsilon": epsilon(float(plan.spent), DELTA),
-        "delta": DELTA,
-        "ledger": {purpose: str(price) for purpose, price in plan.ledger.spent.items()},
-        "levels_unspent": {level: str(left) for level, left in plan.unspent.items()},
-        "invariants": [known.line.variable for known in kept],
-        "held": sorted({one.table.name for some in plan.measured.values() for one in some if one.held}),
-        "postprocess": how.value,
-        "source": "secure" if seed is None else "simulator",
-    }
+    return Noised(
+        **asdict(Spent.of(plan.ledger, plan.neighbours)),
+        scenario=scenario.name,
+        cells=told["cells"],
+        measured=told["measured"],
+        negatives=told["negatives"],
+        places=dict(places),
+        budget=budget.name if budget else "even",
+        levels_unspent={level: str(left) for level, left in plan.unspent.items()},
+        invariants=tuple(known.line.variable for known in kept),
+        held=tuple(sorted({one.table.name for some in plan.measured.values() for one in some if one.held})),
+        postprocess=how.value,
+        source="secure" if seed is None else "simulator",
+    )
 
 
 def _afterwards(postprocess: str, invariants: Sequence[str]) -> Afterwards:

@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from glasshouse.commands.words.protections import Perturbed
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Watch, need_columns, open_source, unwatched
 from glasshouse.files.output import RowWriter, check_kind, row_writer
@@ -149,7 +149,7 @@ def perturb_file(
     values: Path | None = None,
     assume: str = "seen",
     watch: Watch = unwatched,
-) -> dict[str, Any]:
+) -> Perturbed:
     """Write the tables of a file as intervals, and in `values` as an office would print them; what was done."""
     for path in (out, *([values] if values else [])):
         check_kind(path)
@@ -173,7 +173,8 @@ def perturb_file(
             told["exact"] += int((done.lower == done.upper).sum())
         if isinstance(method, Suppression):
             method.refuse_unmet()
-    return {name: told[name] for name in ("cells", "hidden", "changed", "exact")} | {"places": dict(places)}
+    cells, hidden, changed, exact = (told[name] for name in ("cells", "hidden", "changed", "exact"))
+    return Perturbed(scenario.name, cells, hidden, changed, exact, dict(places))
 
 
 def levels_of(
@@ -216,20 +217,6 @@ def long_rows(scenario: Scenario, counts: Counts, columns: Mapping[str, pl.Serie
             *(series.alias(name) for name, series in columns.items()),
         ]
     )
-
-
-def refuse_second_file(second: Path | None, option: str, out: Path, tables: Path, *, overwrite: bool) -> None:
-    """A file that is written beside `--out` comes and goes with it."""
-    if second is None:
-        return
-    check_kind(second)
-    if second.absolute() == out.absolute():
-        raise InputError(f"{option} and --out are the same file; expected two names")
-    if second.exists() and tables.exists() and second.samefile(tables):
-        raise InputError(f"{second} is an input of this command; name another file to write")
-    if second.exists() != out.exists() and not overwrite:
-        there, missing = (second, out) if second.exists() else (out, second)
-        raise InputError(f"{there} is there and {missing} is not; remove it, or add --overwrite to make both again")
 
 
 class Late:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from glasshouse.commands.work.noise import DELTA
+from glasshouse.commands.words.protections import NoisedProperties
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.output import row_writer
 from glasshouse.files.properties import MISSING, PropertyNumbers, read_numbers
-from glasshouse.mechanism.account import epsilon
 from glasshouse.mechanism.gaussian import NEIGHBOURS, DiscreteGaussian
 from glasshouse.mechanism.sampler import draw_securely, simulate
+from glasshouse.mechanism.spent import Spent
 from glasshouse.model.chance import chance
 from glasshouse.population.subsidy import half_up
 from glasshouse.protection.properties import Draw, account_for, add_noise, questions_of
@@ -38,7 +38,7 @@ def noise_properties(
     rho: Fraction,
     neighbours: str = "add-remove",
     seed: int | None = 1,
-) -> dict[str, Any]:
+) -> NoisedProperties:
     """Write the properties of a file with noise on what they say of households; what was done and what it cost.
 
     Without a seed the noise comes from the secure source.
@@ -54,26 +54,18 @@ def noise_properties(
     ledger = account_for(questions, rho)
     noisy = add_noise(file.values, reported, questions, ledger, neighbours, _source(seed, file.units))
     changed = _write(file, out, noisy.values, reported)
-    spent = ledger.total - ledger.left
     touched = np.column_stack([file.values[name] >= 0 for name in noisy.values]) & (reported > 0)[:, None]
-    return {
-        "properties": len(reported),
-        "with_noise": int(touched.any(axis=1).sum()),
-        "measured": noisy.measured,
-        "negatives": noisy.negatives,
-        "wider": int((touched.any(axis=1) & (reported > MOST_EXACT)).sum()),
-        "neighbours": neighbours,
-        "rho": str(ledger.total),
-        "rho_spent": str(spent),
-        "rho_spent_decimal": float(spent),
-        "rho_left": str(ledger.left),
-        "epsilon": epsilon(float(spent), DELTA),
-        "delta": DELTA,
-        "ledger": {purpose: str(price) for purpose, price in ledger.spent.items()},
-        "questions": {question.name: list(question.columns) for question in questions},
-        "as_they_are": [name for name in file.source.columns if name not in changed],
-        "source": "secure" if seed is None else "simulator",
-    }
+    return NoisedProperties(
+        **asdict(Spent.of(ledger, neighbours)),
+        properties=len(reported),
+        with_noise=int(touched.any(axis=1).sum()),
+        measured=noisy.measured,
+        negatives=noisy.negatives,
+        wider=int((touched.any(axis=1) & (reported > MOST_EXACT)).sum()),
+        questions={question.name: tuple(question.columns) for question in questions},
+        as_they_are=tuple(name for name in file.source.columns if name not in changed),
+        source="secure" if seed is None else "simulator",
+    )
 
 
 def _source(seed: int | None, units: tuple[str, ...]) -> Draw:

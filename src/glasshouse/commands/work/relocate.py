@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from glasshouse.commands.words.protections import HOUSEHOLD, Relocated
 from glasshouse.files.frames import open_source
 from glasshouse.files.matrix import record_frames
 from glasshouse.files.output import row_writer
 from glasshouse.protection.relocation.front import Rules, Spread, front, moves
 from glasshouse.protection.relocation.rules import Matrix, Moves
-
-HOUSEHOLD = "household_id"
 
 
 def relocate_file(
@@ -28,7 +27,7 @@ def relocate_file(
     q: float,
     spread: Spread,
     seed: int,
-) -> dict[str, Any]:
+) -> Relocated:
     """Write the records of a file with those who move in their new places; what was done."""
     rng = np.random.default_rng(seed)
     one = front(matrix, rules)
@@ -46,15 +45,9 @@ def relocate_file(
             written += frame.height
             moved += there
     excess = drawn.excess(rules.capacity)
-    return {
-        "records": written,
-        "moved": moved,
-        "P": point.P,
-        "U": point.U,
-        "method": one.method,
-        "over_capacity": int((excess > 0).sum()),
-        "excess": float(excess.max(initial=0)),
-    }
+    return Relocated(
+        written, moved, point.P, point.U, one.method, int((excess > 0).sum()), float(excess.max(initial=0))
+    )
 
 
 def _queues(matrix: Matrix, drawn: Moves, rng: np.random.Generator) -> dict[tuple[str, str], list[str | None]]:

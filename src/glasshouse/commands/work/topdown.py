@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from glasshouse.commands.words.protections import FromTopDown
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Watch, open_source, unwatched
 from glasshouse.files.output import row_writer
 from glasshouse.files.places import check_codes, place_columns, read_codes
 from glasshouse.files.records import level_matrix, open_records, record_frame
-from glasshouse.mechanism.account import Allocation, epsilon
+from glasshouse.mechanism.account import Allocation
 from glasshouse.mechanism.sampler import draw_securely
+from glasshouse.mechanism.spent import Spent
 from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography
 from glasshouse.protection.topdown.measurements import (
@@ -34,7 +35,6 @@ from glasshouse.protection.topdown.measurements import (
 from glasshouse.protection.topdown.topdown import Held, Sorted, TopDown, simulated
 from glasshouse.scenarios.load import Scenario
 
-DELTA = 1e-10
 BATCH = 100_000  # records written at once
 READING = 0.2  # the share of the work, for the progress bar
 
@@ -55,7 +55,7 @@ class Settings:
     watch: Watch = field(default=unwatched)
 
 
-def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Settings) -> dict[str, Any]:
+def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Settings) -> FromTopDown:
     """Write records that are protected from the top down; what was spent, and how it went."""
     sorted_ = _sorted(records, scenario, settings)
     allocation, lengths = settings.allocation, _lengths(scenario.geography, settings.allocation)
@@ -67,7 +67,7 @@ def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Setting
         levels = levels[-1:]
     strategy = strategy_of(scenario, allocation, levels, neighbours=settings.neighbours)
     told, not_held = _held(scenario, levels, lengths, sorted_.places, settings)
-    spent = _spent(strategy)  # before anything is written: a total beyond measure is refused
+    spent = Spent.of(strategy.ledger, strategy.neighbours)  # first: a total beyond measure is refused
     work = TopDown(
         strategy,
         {level: lengths[level] for level in levels},
@@ -77,21 +77,22 @@ def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Setting
         _securely if settings.secure else simulated,
     )
     written = _write(out, scenario, work, sorted_, settings.watch)
-    return {
-        "records": len(sorted_.cells),
-        "written": written,
-        "places": len(sorted_.places),
-        "levels": list(strategy.levels),
-        **spent,
-        "held": {level: query.name for level, query in told.counts.items()},
-        "absence": {level: query.name for level, query in told.absence.items()},
-        "not_held": not_held,
-        "left_out": list(strategy.left_out),
-        "tables": work.quality.tables,
-        "steps": work.quality.steps,
-        "off": work.quality.off,
-        "moved_to_hold": work.quality.moved,
-    }
+    return FromTopDown(
+        **asdict(spent),
+        records=len(sorted_.cells),
+        written=written,
+        places=len(sorted_.places),
+        levels=strategy.levels,
+        rho_by_level=_by_level(strategy),
+        held={level: query.name for level, query in told.counts.items()},
+        absence={level: query.name for level, query in told.absence.items()},
+        not_held=tuple(not_held),
+        left_out=strategy.left_out,
+        tables=work.quality.tables,
+        steps=work.quality.steps,
+        off=work.quality.off,
+        moved_to_hold=work.quality.moved,
+    )
 
 
 def _securely(measure: Measure, size: int, rng: np.random.Generator) -> Ints:
@@ -217,24 +218,13 @@ def _held(
     return Held(counts, at(settings.absence, settings.allocation.absence)).downwards(levels), dropped
 
 
-def _spent(strategy: Strategy) -> dict[str, Any]:
-    ledger = strategy.ledger
-    spent = ledger.total - ledger.left
+def _by_level(strategy: Strategy) -> dict[str, str]:
+    """What each level cost."""
     by_level: dict[str, Fraction] = {}
-    for purpose, rho in ledger.spent.items():
+    for purpose, rho in strategy.ledger.spent.items():
         level = purpose.partition(":")[0]
         by_level[level] = by_level.get(level, Fraction(0)) + rho
-    return {
-        "rho": str(ledger.total),
-        "rho_spent": str(spent),
-        "rho_spent_decimal": float(spent),
-        "rho_left": str(ledger.left),
-        "rho_by_level": {level: str(rho) for level, rho in by_level.items()},
-        "ledger": {purpose: str(rho) for purpose, rho in ledger.spent.items()},
-        "neighbours": strategy.neighbours,
-        "epsilon": epsilon(float(spent), DELTA),
-        "delta": DELTA,
-    }
+    return {level: str(rho) for level, rho in by_level.items()}
 
 
 def _write(out: Path, scenario: Scenario, work: TopDown, records: Sorted, watch: Watch) -> int:

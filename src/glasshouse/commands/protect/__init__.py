@@ -1,0 +1,1 @@
+"""How can data be protected? One function for each protection, and the register that lists them."""
