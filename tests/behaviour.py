@@ -185,8 +185,10 @@ RUNS = (
         "--columns 8 --workers 1 --out claims-dropped", "tables-homes"),
     # what two agencies give away together
     Run("found", "detect tables-subsidised/t.parquet --properties county/housing.parquet --why --nearest "
-        f"--sample county/sample.parquet --solutions 3 --solvar --truth {HOMES} --workers 1 --out found",
+        f"--sample county/sample.parquet --solutions 3 --truth {HOMES} --workers 1 --seconds 0 --out found",
         "tables-subsidised"),
+    Run("found-solvar", "detect tables-subsidised/t.parquet --properties county/housing.parquet --solvar --workers 1 "
+        "--sample county/sample.parquet --seconds 0 --out found-solvar", "tables-subsidised", slow=True),
     Run("found-paper", "detect tables-subsidised/t.parquet --properties county/housing.parquet --model paper "
         "--workers 1 --out found-paper", "tables-subsidised"),
     Run("found-noisy", "detect tables-subsidised/t.parquet --properties properties/p.parquet --nearest --workers 1 "
@@ -245,7 +247,8 @@ RUNS = (
     Run("front-near", "tradeoff county/cef.parquet --by hispanic,black --lambda 2 --capacity 10% --within 500 "
         "--coordinates county/blocks.parquet --weight constant --coverage relaxed --at 0.5 --points 3 --out front-near",
         "county"),
-    Run("compared", "compare hamlet --plan plan.toml --setting nothing --setting swap --workers 1 --out compared", "hamlet"),
+    Run("compared", "compare hamlet --plan plan.toml --setting nothing --setting swap --workers 1 --out compared",
+        "hamlet"),
     Run("compared-one", "compare hamlet --plan plan.toml --setting round --workers 1 --out compared-one", "hamlet"),
     Run("compared-sides", "compare compared compared-one --out compared-sides", "compared compared-one"),
     Run("compare-plan", "compare --show-plan", words=False, json=False),
