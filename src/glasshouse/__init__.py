@@ -20,8 +20,8 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     protection  what could be done          swap/, topdown/, relocation/; noise, perturb: of tables; properties
     assess      how bad, how good           rates, variability, baselines, reidentification, claims, occupancy,
                                             frontier, utility, usefulness, comparison, microdata: the office's own rules
-    report      say it                      description: what a report says; page, sheets, drawing: how it is shown;
-                                            publish: what everybody may see
+    report      say it                      description: what a report says; sections/, text/: in which words;
+                                            render/, theme: how it is shown; publish: what everybody may see
     engine      do it at scale              job, runner, workers, dask, ledger, folder, manifest, lifecycle, progress
     commands    one question, one module    a function with typed keywords and a frozen result; work/: what is done to
                                             one unit; words/: what is said at the end

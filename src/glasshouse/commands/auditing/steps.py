@@ -365,6 +365,6 @@ def _compare(ask: Ask, config: Config, files: Files) -> Compared:
     assert wanted is not None
     return ask(
         "compare", compare, scenario=config.scenario, truth=_there(files.records),
-        attacker={files.strongest: files.lists[files.strongest]}, blocks=files.coordinates, plan=wanted.plan,
-        setting=wanted.settings, seeds=wanted.seeds, workers=ask.workers, out=files.folder / "compared",
+        attackers={files.strongest: files.lists[files.strongest]}, places=files.coordinates, plan=wanted.plan,
+        settings=wanted.settings, seeds=wanted.seeds, workers=ask.workers, out=files.folder / "compared",
     )  # fmt: skip
