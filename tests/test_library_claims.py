@@ -195,3 +195,56 @@ def test_detect_says_what_is_wrong(occupied: pl.DataFrame, given: dict[str, obje
     with pytest.raises(gh.InputError) as error:
         gh.detect(occupied, **given)
     assert says in str(error.value)
+
+
+# Another country: levels are the scenario's own
+
+
+NORLAND = Path(__file__).resolve().parents[1] / "examples" / "own-country"
+
+
+@pytest.fixture(scope="module")
+def wards() -> pl.DataFrame:
+    """The people of the smallest wards of a country that does not exist."""
+    everybody = pl.read_csv(NORLAND / "records.csv", infer_schema=False)
+    small = everybody.group_by("ward").len().sort("len", "ward").head(3)
+    return everybody.filter(pl.col("ward").is_in(small["ward"].implode())).sort("ward")
+
+
+def test_claims_of_another_country_name_its_own_levels(wards: pl.DataFrame, tmp_path: Path, quick: None) -> None:
+    scenario = str(NORLAND / "scenario")
+    tables = gh.tabulate(wards, scenario=scenario)
+    mapping = wards.select("ward", district=pl.lit("all")).unique()
+    mapping.write_csv(tmp_path / "district.csv")
+    found = gh.verify(
+        tables, scenario=scenario, columns=2, prior_area=wards, prior_coarsest=wards,
+        mapping={"district": tmp_path / "district.csv"}, workers=1,
+    )  # fmt: skip
+    assert {"p_town", "p_region"} <= set(found.claims.columns)
+    assert found.claims.height and found.claims.select("p_town", "p_region").null_count().row(0) == (0, 0)
+    assert set(found.places["ward"]) == set(wards["ward"]) and "3 wards" in found.lines()[0]
+    assert found.summary.baselines is not None
+    assert {row["prior"] for row in found.summary.baselines} == {"town", "region"}
+
+
+def test_where_a_unit_is_the_coarsest_area_there_is_one_prior(wards: pl.DataFrame, tmp_path: Path, quick: None) -> None:
+    text = (NORLAND / "scenario" / "scenario.toml").read_text(encoding="utf-8").replace("region = 2, ", "")
+    (tmp_path / "flat").mkdir()
+    (tmp_path / "flat" / "scenario.toml").write_text(text, encoding="utf-8")
+    scenario = str(tmp_path / "flat")
+    tables = gh.tabulate(wards, scenario=scenario)
+    for prior in ("prior_area", "prior_coarsest"):
+        found = gh.verify(tables, scenario=scenario, columns=2, workers=1, **{prior: wards})
+        assert found.claims["p_town"].null_count() == 0
+    with pytest.raises(gh.InputError, match="a town is the coarsest area of this scenario; give one or the other"):
+        gh.verify(tables, scenario=scenario, columns=2, prior_area=wards, prior_coarsest=wards)
+
+
+def test_a_unit_may_be_the_place_itself(wards: pl.DataFrame, tmp_path: Path, quick: None) -> None:
+    text = (NORLAND / "scenario" / "scenario.toml").read_text(encoding="utf-8")
+    (tmp_path / "scenario.toml").write_text(text.replace('unit = "town"', 'unit = "ward"'), encoding="utf-8")
+    tables = gh.tabulate(wards, scenario=str(tmp_path), only=("W1", "W2"))
+    found = gh.verify(tables, scenario=str(tmp_path), only=("W1", "W2"), columns=1, leaks="table", workers=1)
+    assert found.code == 0 and found.places.columns[:2] == ["ward", "households"]
+    assert found.claims.height == found.places["claims"].sum() > 0
+    assert set(found.leaks["of"]) == set(found.places["claims"])

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from glasshouse.errors import InputError
 
 KINDS = (".csv", ".csv.gz", ".parquet")
+Columns = dict[str, pl.DataType | type[pl.DataType]]  # of a data file: the type of each, by name
 
 
 class RowWriter(Protocol):

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from glasshouse.attack.claims.descriptions import predicate_of
 from glasshouse.attack.claims.reasons import Number, Reason
+from glasshouse.files.output import Columns
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.schema import Attribute, Schema
 from glasshouse.model.wording import Noun, Wording
 
-COLUMNS = {"k": pl.Int8, "columns": pl.List(pl.String), "values": pl.List(pl.String), "description": pl.String}
+COLUMNS: Columns = {"k": pl.Int8, "columns": pl.List(pl.String), "values": pl.List(pl.String), "description": pl.String}
 SEVERAL = ";"  # between the codes of a value that stands for several levels
 Values = NDArray[np.int16]
 

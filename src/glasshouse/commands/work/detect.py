@@ -21,8 +21,10 @@ from glasshouse.attack.occupancy.sampled import sample_of
 from glasshouse.attack.occupancy.statements import LeftOut, Property, block_of
 from glasshouse.attack.occupancy.unlike import unlike
 from glasshouse.commands.work.questions import AboutOccupancy
+from glasshouse.commands.work.reconstruct import where
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
+from glasshouse.files.output import Columns
 from glasshouse.files.records import level_matrix
 from glasshouse.files.sample import StateSample
 from glasshouse.files.units import Stream
@@ -104,8 +106,9 @@ def properties_by_block(frame: pl.DataFrame) -> dict[str, tuple[Property, ...]]:
 
 def schemas(scenario: Scenario, asked: AboutOccupancy) -> dict[str, pl.Schema]:
     """The columns of the data files."""
-    place, unit = {scenario.geography.place: pl.String}, {scenario.geography.unit: pl.String}
-    places: dict[str, Any] = place | unit | {
+    place: Columns = {scenario.geography.place: pl.String}
+    unit: Columns = {scenario.geography.unit: pl.String}
+    places: Columns = place | unit | {
         "model": pl.String, "households": pl.Int64, "subsidised": pl.Int64, "properties": pl.Int64,
         "answer": pl.String, "violations_low": pl.Int64, "violations_high": pl.Int64, "low_met": pl.Boolean,
         "high_met": pl.Boolean, "proof": pl.String,
@@ -120,7 +123,7 @@ def schemas(scenario: Scenario, asked: AboutOccupancy) -> dict[str, pl.Schema]:
                    "solutions_proof": pl.String}  # fmt: skip
     if asked.truth:
         places["violations_true"] = pl.Int64
-    found = {"places": places, "left-out": place | {"reason": pl.String}}
+    found: dict[str, Columns] = {"places": places, "left-out": place | {"reason": pl.String}}
     if asked.why:
         found["reasons"] = place | {
             "because": pl.String, "numbers": pl.List(pl.String), "lower": pl.List(pl.Int64),
@@ -191,8 +194,8 @@ class _Page:
         fits = found.answer != Answer.CONTRADICTION  # of nothing, nothing can be said
         ends = (found.low, found.high, found.low_met, found.high_met) if fits else (None,) * 4
         told: list[Any] = [
-            code, self.item.code, job.model.name, block.households, block.subsidised, len(known), found.answer.value,
-            *ends, str(found.proof),
+            *where(code, self.item.code, job.scenario.geography), job.model.name, block.households,
+            block.subsidised, len(known), found.answer.value, *ends, str(found.proof),
         ]  # fmt: skip
         if found.answer == Answer.CERTAIN and job.asked.why:
             self._explain(block)

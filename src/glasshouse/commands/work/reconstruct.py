@@ -105,6 +105,11 @@ def place_columns(places: tuple[str, ...], unit: str, geography: Geography) -> l
     return [column, pl.repeat(unit, len(places), dtype=pl.String, eager=True).alias(geography.unit)]
 
 
+def where(place: str, unit: str, geography: Geography) -> tuple[str, ...]:
+    """The same of one row."""
+    return (place,) if geography.unit == geography.place else (place, unit)
+
+
 def _records(scenario: Scenario, published: Published, places: tuple[str, ...], place: Any, codes: Any) -> pl.DataFrame:
     bins = {column: published.groups(column, codes) for column in published.bins}
     return record_frame(scenario, places, place, codes, bins)

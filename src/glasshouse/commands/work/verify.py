@@ -23,8 +23,10 @@ from glasshouse.attack.claims.verify import Asked, Claimable, Verified, places_o
 from glasshouse.attack.claims.withholding import Change, gained, hidden, lost, named
 from glasshouse.attack.published import NothingFits, recounted
 from glasshouse.commands.work.questions import AboutClaims
+from glasshouse.commands.work.reconstruct import where
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
+from glasshouse.files.output import Columns
 from glasshouse.files.records import level_matrix
 from glasshouse.files.units import Stream
 from glasshouse.model.geography import Geography
@@ -79,10 +81,11 @@ def priors_of(geography: Geography) -> tuple[str, str]:
 
 def schemas(scenario: Scenario, asked: AboutClaims) -> dict[str, pl.Schema]:
     """The columns of the data files."""
-    place, unit = {scenario.geography.place: pl.String}, {scenario.geography.unit: pl.String}
-    priors = dict.fromkeys(priors_of(scenario.geography), pl.Float64)
-    bounds = {"m": pl.Int64, "low": pl.Int64, "high": pl.Int64, "proof": pl.String}
-    found: dict[str, dict[str, Any]] = {
+    place: Columns = {scenario.geography.place: pl.String}
+    unit: Columns = {scenario.geography.unit: pl.String}
+    priors: Columns = dict.fromkeys(priors_of(scenario.geography), pl.Float64)
+    bounds: Columns = {"m": pl.Int64, "low": pl.Int64, "high": pl.Int64, "proof": pl.String}
+    found: dict[str, Columns] = {
         "claims": place | DESCRIPTION | bounds | {"kind": pl.Int32, "truth": pl.Int64} | priors,
         "apart": place | DESCRIPTION | bounds,
         "counts": place | {"k": pl.Int8, "multiplicity": pl.String, "claims": pl.Int64, "kinds": pl.Int64,
@@ -166,6 +169,7 @@ class _Page:
         self.around, self.coarsest = around, coarsest
         self.true_values, self.fits = self._truth()
         self.untrue, self.other_truth = 0, int((~self.fits).sum())
+        self.certain: list[int] = []  # claims of each place
 
     def _truth(self) -> tuple[list[Values] | None, Flags]:
         """Of each place the values of its true records, and whether they give the published numbers."""
@@ -220,9 +224,10 @@ class _Page:
         households, vacant = verified.records[0], verified.records_apart[0]
         cells = verified.place.live.count
         self.rows["places"].append(
-            (code, self.item.code, households, vacant, verified.unique, cells, int(certain.sum()), kinds,
-             int(open_.sum()), queries, dropped)
+            (*where(code, self.item.code, self.job.scenario.geography), households, vacant, verified.unique, cells,
+             int(certain.sum()), kinds, int(open_.sum()), queries, dropped)
         )  # fmt: skip
+        self.certain.append(int(certain.sum()))
 
     def _chances(
         self, values: Values, m: NDArray[np.int64], records: int | None, sure: Flags
@@ -334,7 +339,6 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
     unused = _unused(job)
     used = [table for table in job.published.tables if table not in unused]
     only = job.asked.singletons
-    certain = [row[6] for row in page.rows["places"]]  # claims, as they are counted there
     for change, tables in (("withheld", used), ("added", unused)):
         for name, group in named(tables, by_family=by_family).items():
             rng = job.generator(item.code, f"{QUESTION} {change} {name}")
@@ -355,8 +359,8 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
                         singletons=only,
                     )
             except NothingFits:  # something does fit; it was not found within the limits
-                found = [Change(0, 0, of) for of in certain]
-            for code, of, one in zip(counts.places, certain, found, strict=True):
+                found = [Change(0, 0, of) for of in page.certain]
+            for code, of, one in zip(counts.places, page.certain, found, strict=True):
                 page.rows["leaks"].append((code, name, change, of, one.claims, one.kinds, one.undecided))
 
 
