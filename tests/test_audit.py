@@ -19,23 +19,24 @@ from contextlib import chdir, contextmanager
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 import polars as pl
 import pytest
-from glasshouse.cli.calling import call
 
-from glasshouse.commands.auditing import steps as auditing
+import glasshouse as gh
 from glasshouse.commands.auditing import writing as audit_writing
 from glasshouse.commands.auditing.config import Config, Thresholds, read_config
 from glasshouse.commands.auditing.files import files_of
 from glasshouse.commands.auditing.findings import Findings, find
-from glasshouse.commands.auditing.steps import Caller, _reading, steps_of
+from glasshouse.commands.auditing.steps import Ask, _reading, steps_of
 from glasshouse.commands.work import compare as comparing
 from glasshouse.commands.work import vary as varying
 from glasshouse.engine import manifest
+from glasshouse.engine.manifest import Occupied
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.report.description import Share, text
 from glasshouse.report.publish import publish
@@ -628,41 +629,35 @@ def test_a_withheld_table_is_not_assumed_to_be_published(town: Path) -> None:
     config = read_config(town / "assumed.toml")
     files = files_of(config, town / "plain")
     for kept, assumed in ((["T1", "T2"], "T1,T2"), (["T1"], "T1"), (["T3"], "seen"), ([], "T1,T2")):
-        words = _reading(config, files, kept)
-        assert words[words.index("--assume-published") + 1] == assumed
+        assert _reading(config, kept)["assume_published"] == assumed
 
 
-# Commands that others call
+# Functions that steps call
 
 
 class Asked:
-    """A caller that notes what it is asked, and does nothing."""
+    """Asks nothing of anybody, and notes what it would have asked."""
 
     workers, before = 1, {}
 
     def __init__(self) -> None:
-        self.words: list[list[str]] = []
+        self.calls: list[dict[str, Any]] = []
 
-    def crew(self) -> list[str]:
-        return []
+    def crew(self) -> dict[str, Any]:
+        return {}
 
-    def __call__(self, name: str, *arguments: object, shown: bool | None = None) -> dict[str, Any]:
-        self.words.append([str(one) for one in arguments])
-        return {"headline": None}
+    def __call__(self, name: str, function: Callable[..., Any], *args: object, **given: object) -> None:
+        self.calls.append({"function": function.__name__, "args": args, **given})
 
 
-def asked_all(config: Path, step: str, out: Path) -> list[list[str]]:
+def asked(config: Path, step: str) -> dict[str, Any]:
     chosen = read_config(config)
-    found = next(one for one in steps_of(chosen, files_of(chosen, out)) if one.name == step)
+    found = next(one for one in steps_of(chosen, files_of(chosen, config.parent / "out")) if one.name == step)
     assert not found.without
     caller: Any = Asked()
     found.do(caller)
-    return list(caller.words)
-
-
-def asked(config: Path, step: str) -> list[str]:
-    (words,) = asked_all(config, step, config.parent / "out")
-    return words
+    (call,) = caller.calls
+    return dict(call)
 
 
 def test_a_scenario_of_ones_own_is_found_from_everywhere(tiny: Path, tmp_path: Path) -> None:
@@ -681,8 +676,7 @@ def test_a_scenario_of_ones_own_is_named_to_every_command_that_needs_it(tmp_path
         f'scenario = "{own / "scenario"}"\n[input]\nrecords = "records.csv"\n[protections]\n'
     )
     for step in ("tabulate", "reconstruct", "vary", "reidentify", "compare"):
-        words = asked(tmp_path / "own.toml", step)
-        assert load(words[words.index("--scenario") + 1]).title == "Census of Norland"
+        assert load(asked(tmp_path / "own.toml", step)["scenario"]).title == "Census of Norland"
 
 
 def test_protections_are_not_compared_on_other_tables_than_those_of_the_audit(tmp_path: Path) -> None:
@@ -694,75 +688,69 @@ def test_protections_are_not_compared_on_other_tables_than_those_of_the_audit(tm
     assert "only some are used" in step.without
 
 
-def test_a_refused_command_is_a_complaint_that_names_the_step(tmp_path: Path) -> None:
+ASK = Ask(1, None, {})
+
+
+def test_a_refused_step_is_a_complaint_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^step x: .*gone\.csv.*no such file") as caught:
-        call(["check", tmp_path / "gone.csv", "--scenario", "sf1-person"], "step x")
+        ASK("x", gh.check, tmp_path / "gone.csv", scenario="sf1-person")
     assert "\n" not in str(caught.value) and not str(caught.value).startswith("glasshouse")
-    with pytest.raises(InputError, match=r"^step y: No such option: --nope"):
-        call(["check", tmp_path / "gone.csv", "--nope"], "step y", shown=True)
+    with pytest.raises(InputError, match=r"^step y: unknown argument of check 'nope'"):
+        ASK("y", gh.check, tmp_path / "gone.csv", scenario="sf1-person", nope=1)
 
 
-@pytest.mark.parametrize("shown", [False, True])
-def test_a_called_command_prints_nothing_of_its_own(capsys: pytest.CaptureFixture[str], shown: bool) -> None:
-    told = call(["scenarios"], "step x", shown=shown)
-    assert "sf1-person" in told["scenarios"]
-    assert capsys.readouterr().out == ""
+def test_a_step_prints_nothing_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    found = ASK("x", gh.check, EXAMPLES / "village" / "slip.csv", scenario="sf1-person")
+    assert capsys.readouterr() == ("", "")
+    assert not found.summary.agrees and found.summary.findings, "what is found is no complaint"
 
 
-def test_an_interrupt_of_a_called_command_passes_through(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_interrupt_of_a_step_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("glasshouse.scenarios.load.known_scenarios", stop)
     with pytest.raises(KeyboardInterrupt):
-        call(["scenarios"], "step x")
-    monkeypatch.setattr("glasshouse.scenarios.load.known_scenarios", lambda: 1 / 0)
-    with pytest.raises(GlasshouseBug, match="step x: glasshouse scenarios ended with 3"):
-        call(["scenarios"], "step x")
+        ASK("x", gh.check, EXAMPLES / "village" / "slip.csv", scenario="sf1-person")
 
 
-def test_findings_of_a_called_command_are_no_complaint() -> None:
-    told = call(["check", EXAMPLES / "village" / "slip.csv", "--scenario", "sf1-person"], "step check")
-    assert told["agrees"] is False and told["findings"]
+def test_a_bug_in_a_unit_of_a_step_is_a_bug_of_the_audit() -> None:
+    failed = SimpleNamespace(code=3, command="vary")
+    with pytest.raises(GlasshouseBug, match="step x: a bug of ours in vary"):
+        ASK("x", lambda: failed)  # type: ignore[arg-type, return-value]  # stands for a result
 
 
-def test_only_a_folder_of_the_audit_is_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A complaint that offers to overwrite is answered once; others are passed on."""
-    words: list[list[str]] = []
+@pytest.mark.parametrize(("complaint", "times"), [(Occupied("of another run"), 2), (InputError("no such file"), 1)])
+def test_only_a_folder_of_the_audit_is_overwritten(complaint: InputError, times: int) -> None:
+    """A place that holds something else is written over, once; other complaints are passed on."""
+    given: list[dict[str, Any]] = []
 
-    def refuse(complaint: str) -> Callable[..., dict[str, Any]]:
-        def answer(arguments: Any, who: str, **_: object) -> dict[str, Any]:
-            words.append([*map(str, arguments)])
-            raise InputError(f"{who}: {complaint}")
+    def refuse(**keywords: Any) -> Any:
+        given.append(keywords)
+        raise complaint
 
-        return answer
-
-    caller = Caller(1, None, False, {})
-    for complaint, times in (("name another folder or add --overwrite", 2), ("no such file", 1)):
-        words.clear()
-        monkeypatch.setattr(auditing, "call", refuse(complaint))
-        with pytest.raises(InputError, match="step s"):
-            caller("s", "vary", "x")
-        assert len(words) == times and words[-1][-1] == ("--overwrite" if times == 2 else "x")
+    with pytest.raises(InputError, match="step s"):
+        ASK("s", refuse, seed=1)
+    assert len(given) == times and given[-1].get("overwrite", False) == (times == 2)
 
 
 # Killed, and gone on with
 
 
 def stopping(monkeypatch: pytest.MonkeyPatch, at: int, before: bool, how: type[BaseException]) -> list[str]:
-    """Stop the audit before or after one of the commands that it calls; what was called is noted."""
-    real, called = auditing.call, []
+    """Stop the audit before or after one of the functions that it calls; what was called is noted."""
+    real, called = Ask.__call__, []
 
-    def counting(arguments: Any, who: str, **options: Any) -> dict[str, Any]:
-        called.append(str(arguments[0]))
+    def counting(self: Ask, name: str, function: Any, *args: Any, **given: Any) -> Any:
+        called.append(function.__name__)
         if len(called) - 1 == at and before:
             raise how
-        said: dict[str, Any] = real(arguments, who, **options)
+        found = real(self, name, function, *args, **given)
         if len(called) - 1 == at:
             raise how
-        return said
+        return found
 
-    monkeypatch.setattr(auditing, "call", counting)
+    monkeypatch.setattr(Ask, "__call__", counting)
     return called
 
 
@@ -836,14 +824,13 @@ def test_interrupted_in_the_first_step_it_can_be_begun_again(tmp_path: Path, mon
     (tmp_path / "c.toml").write_text('scenario = "sf1-person"\n[synthetic]\npersons = 300\n')
     written: list[str] = []
 
-    def half(arguments: Any, who: str, **options: Any) -> dict[str, Any]:
-        folder = Path(arguments[list(arguments).index("--out") + 1])
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "cef.parquet").write_bytes(b"half")
-        written.append(str(arguments[0]))
+    def half(self: Ask, name: str, function: Any, *args: Any, out: Path, **given: Any) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "cef.parquet").write_bytes(b"half")
+        written.append(function.__name__)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(auditing, "call", half)
+    monkeypatch.setattr(Ask, "__call__", half)
     assert audit(tmp_path / "c.toml", tmp_path / "out").code == 130
     assert audit(tmp_path / "c.toml", tmp_path / "out").code == 130 and written == ["synthesize", "synthesize"]
 
@@ -876,19 +863,19 @@ def test_stopped_at_any_step_of_a_county_it_comes_to_the_same_end(
 def test_stopped_in_the_middle_of_a_comparison_it_goes_on(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, real, seen = tmp_path / "out", comparing.call, []
+    out, real, seen = tmp_path / "out", comparing.compare_one, []
 
-    def stop(arguments: Any, who: str, **options: Any) -> dict[str, Any]:
-        seen.append(who)
-        if len(seen) == 4:
+    def stop(job: Any, run: Any) -> Any:
+        seen.append(run.code)
+        if len(seen) == 2:
             raise KeyboardInterrupt
-        return real(arguments, who, **options)
+        return real(job, run)
 
     shutil.copytree(tiny / "out", out)
     shutil.rmtree(out / "compared")
     (out / "report.html").unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(comparing, "call", stop)
+        patch.setattr(comparing, "compare_one", stop)
         assert audit(tiny / "tiny.toml", out).code == 130
     good(audit(tiny / "tiny.toml", out))
     assert results(out) == results(tiny / "out")

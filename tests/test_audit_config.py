@@ -138,10 +138,10 @@ LATE = {
 def test_a_name_of_a_later_step_is_looked_up_before_the_first(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never(*arguments: object, **options: object) -> dict[str, Any]:
+    def never(*arguments: object, **options: object) -> None:
         raise AssertionError("a step was begun")
 
-    monkeypatch.setattr("glasshouse.commands.auditing.steps.call", never)
+    monkeypatch.setattr("glasshouse.commands.auditing.steps.Ask.__call__", never)
     config, pattern = LATE[name]
     refused(audit(tmp_path, config), tmp_path, pattern)
 
@@ -302,11 +302,11 @@ def test_texts_of_the_file_are_never_options(tmp_path: Path, monkeypatch: pytest
     """A value that looks like an option of a command is not taken for one."""
     asked: list[list[str]] = []
 
-    def note(arguments: Any, who: str, **options: object) -> dict[str, Any]:
-        asked.append([str(one) for one in arguments])
+    def note(self: Any, name: str, function: Any, *args: object, **given: object) -> None:
+        asked.append([str(one) for one in (*args, *given.values())])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("glasshouse.commands.auditing.steps.call", note)
+    monkeypatch.setattr("glasshouse.commands.auditing.steps.Ask.__call__", note)
     audit(tmp_path, HEAD.replace("\n", '\ntitle = "--help $(touch x) `touch y`"\n') + "[synthetic]\n")
     assert asked and not any("touch" in one for words in asked for one in words)
     assert {path.name for path in tmp_path.iterdir()} <= {"mine.toml", "out"}

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from glasshouse.cli.main import app
+from glasshouse.cli.main import application
 from glasshouse.errors import InputError
 from glasshouse.files.records import open_records, record_frame
 from glasshouse.model.identities import EQUAL, find_identities
@@ -257,7 +257,7 @@ def test_padded_codes_and_group_quarters(households: Scenario, tmp_path: Path) -
         households, ["010030102001008"], np.zeros(1, np.int32), np.array([[1, 0, 3, 1, 1, 1, 3, 1, 1, 0]], np.int16), {}
     )
     assert written.row(0) == ("010030102001008", 1, 0, 3, 1, 1, 1, 3, 1, 1, 0)
-    done = CliRunner().invoke(app, ["tabulate", str(path), "--scenario", "dhc-household", "--json"])
+    done = CliRunner().invoke(application(), ["tabulate", str(path), "--scenario", "dhc-household", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["left_out"] == 1
     path.write_text(path.read_text(encoding="utf-8").replace(",4,0,", ",2,0,"), encoding="utf-8")
@@ -285,15 +285,15 @@ def test_households_of_a_synthetic_county(tmp_path: Path) -> None:
     """The commands from the county to its tables: nothing that is published contradicts itself."""
     run = CliRunner()
     county, tables = tmp_path / "county", tmp_path / "tables.csv"
-    made = run.invoke(app, ["synthesize", "--persons", "3000", "--seed", "1", "--out", str(county)])
+    made = run.invoke(application(), ["synthesize", "--persons", "3000", "--seed", "1", "--out", str(county)])
     assert made.exit_code == 0, made.output
     households = county / "households.parquet"
-    done = run.invoke(app, ["tabulate", str(households), "--scenario", "dhc-household", "--out", str(tables)])
+    done = run.invoke(application(), ["tabulate", str(households), "--scenario", "dhc-household", "--out", str(tables)])
     assert done.exit_code == 0, done.output
     # every table was checked by hand; a third of them, every kind among them, is enough here and much quicker
     names = [table.name for table in load("dhc-household").tables if table.name[-1] in "0123456789BHQ"]
     checked = run.invoke(
-        app, ["check", str(tables), "--scenario", "dhc-household", "--tables", ",".join(names), "--json"]
+        application(), ["check", str(tables), "--scenario", "dhc-household", "--tables", ",".join(names), "--json"]
     )
     assert checked.exit_code == 0, checked.output
 

@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from glasshouse.engine.manifest import code_hash
-from glasshouse.engine.workers import PackedJob, fit_to_travel
+from glasshouse.engine.package import PackedJob, fit_to_travel
 from glasshouse.errors import InputError
 
 Job = TypeVar("Job")

@@ -16,12 +16,11 @@ from itertools import chain, count, islice
 from multiprocessing import connection, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext, SpawnProcess
-from multiprocessing.reduction import ForkingPickler
 from multiprocessing.synchronize import Lock
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
-from uuid import uuid4
 
+from glasshouse.engine.package import PackedJob, fit_to_travel
 from glasshouse.errors import GlasshouseBug, InputError
 
 Job = TypeVar("Job")
@@ -31,9 +30,6 @@ Result = TypeVar("Result")
 _BREAKS = 3
 _LISTEN = 0.5  # seconds
 _ONE_THREAD = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-_KEPT = 2  # jobs, in the worker of a cluster that serves several commands
-_unpacked: dict[str, Any] = {}
-_unpacking = threading.Lock()
 _hired: tuple[Callable[[Any, Any], Any], PackedJob] | None = None  # in a worker: the work and its job
 
 
@@ -47,26 +43,6 @@ class Crew:
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise InputError(f"--workers is {self.workers}; expected 1 or more")
-
-
-@dataclass(frozen=True, repr=False)
-class PackedJob:
-    """The job as it left us; a worker unpacks it once and keeps it, even if it is sent the same package again."""
-
-    token: str
-    content: bytes
-
-    @classmethod
-    def of(cls, job: object) -> PackedJob:
-        return cls(uuid4().hex, bytes(ForkingPickler.dumps(job)))
-
-    def job(self) -> Any:
-        with _unpacking:
-            if self.token not in _unpacked:
-                while len(_unpacked) >= _KEPT:
-                    del _unpacked[next(iter(_unpacked))]
-                _unpacked[self.token] = ForkingPickler.loads(self.content)
-            return _unpacked[self.token]
 
 
 def work_through(work: Callable[[Job, Item], Result], job: Job, items: Iterable[Item], crew: Crew) -> Iterator[Result]:
@@ -257,12 +233,3 @@ def _work_on(item: Any) -> Any:
         if fit_to_travel(error) is not error:
             raise fit_to_travel(error) from None
         raise
-
-
-def fit_to_travel(error: Exception) -> Exception:
-    """The error, if it survives the way home from a worker; else a bug of ours that names it."""
-    try:
-        ForkingPickler.loads(bytes(ForkingPickler.dumps(error)))
-    except Exception:
-        return GlasshouseBug(f"a worker raised {type(error).__name__}, which cannot be sent home")
-    return error
