@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cache, wraps
 from pathlib import Path
@@ -104,7 +104,11 @@ def command(
             with Door() as door:
                 given = _grouped(declared, _checked(declared, args, kwargs, door))
                 positional = [given.pop(option.name) for option in declared.options if option.positional]
-                return function(*positional, **given)
+                result = function(*positional, **given)
+            ended = getattr(result, "ended", None)
+            if ended is not None and isinstance(asked := given.get("scenario"), str):
+                return replace(result, ended=replace(ended, scenario=asked))  # type: ignore[type-var]  # a Result
+            return result
 
         setattr(called, "__command__", (name or function.__name__.rstrip("_"), example, dict(instead or {})))  # noqa: B010
         return cast(Callable[P, R], called)

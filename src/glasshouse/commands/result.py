@@ -142,8 +142,7 @@ class Result(Generic[S]):
         return self.out if self.out is not None else self.write(into / self.command.replace(" ", "-"))
 
     def told(self) -> Mapping[str, object]:
-        scenario = getattr(self.summary, "scenario", None)
-        return {"scenario": scenario} if isinstance(scenario, str) else {}
+        return {"scenario": self.ended.scenario} if self.ended.scenario else {}
 
     def __repr__(self) -> str:
         return "\n".join([f"<{self.command}>", *self.lines()])

@@ -80,6 +80,7 @@ class Ended(Generic[S]):
     over_units: bool = False  # units could be refused, stopped, or fail
     writes: bool = True  # the command has a place to write
     unit: str = "unit"  # what one that was refused is called
+    scenario: str = ""  # the name or folder it was asked by
 
 
 def told(command: str, summary: S, lines: Sequence[str], notes: Sequence[str] = ()) -> Ended[S]:

@@ -33,7 +33,7 @@ class Pick:
 
 def parse_pick(text: str, geography: Geography) -> Pick:
     """Read `state-median:5`, `median:5` or `10:5`."""
-    coarsest = next(iter(geography.levels))
+    coarsest = geography.coarsest
     match = re.fullmatch(rf"({coarsest}-median|median|\d+):(\d+)", text)
     if not match or match[2] == "0":
         raise InputError(f"--pick {text}: expected {coarsest}-median:5, median:5 or a size such as 10:5")
@@ -90,7 +90,7 @@ def places_in(releases: Iterable[Release], geography: Geography) -> frozenset[st
 
 def picked(size: Mapping[str, int], pick: Pick, geography: Geography, seed: int) -> tuple[frozenset[str], int]:
     """Places drawn with the seed, and how many were asked for; an area with fewer of the size gives all it has."""
-    coarsest = next(iter(geography.levels))
+    coarsest = geography.coarsest
     areas: dict[str, list[str]] = {}
     for place in sorted(size):
         if size[place] > 0:
