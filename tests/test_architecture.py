@@ -213,7 +213,6 @@ STILL_NAMED: dict[str, set[str]] = {
         "county",
         "race",
         "races",
-        "sex",
         "state",
         "tract",
         "tracts",
