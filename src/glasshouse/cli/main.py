@@ -20,7 +20,6 @@ from glasshouse.cli.detect import app as detect_app
 from glasshouse.cli.infer import app as infer_app
 from glasshouse.cli.options import Interrupted as OldInterrupted
 from glasshouse.cli.population import app as population_app
-from glasshouse.cli.protecting import protect_app
 from glasshouse.cli.telling import Stopped, say
 from glasshouse.cli.tradeoff import app as tradeoff_app
 from glasshouse.cli.verify import app as verify_app
@@ -41,6 +40,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+protect_app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 
 for verb, where in {**VERBS, "scenarios": "glasshouse.commands.scenarios"}.items():
     add(app, getattr(import_module(where), verb))
@@ -109,6 +110,10 @@ def main(arguments: list[str] | None = None, *, aloud: bool = True) -> int:
 
 def _offer_protections() -> None:
     """Every protection of the register is a command of protect; a user's own may have come since."""
+    records, tables, others = (
+        ", ".join(one.name for one in protections(of)) for of in ("records", "tables", "properties")
+    )
+    protect_app.info.help = f"Protect records ({records}), tables ({tables}) or statistics of properties ({others})."
     protect_app.registered_commands.clear()
     for one in protections():
         add(protect_app, one.function)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from glasshouse.cli.options import Json, Quiet, Verbose, finish, refuse_no_file
-from glasshouse.cli.protecting import Overwrite
 from glasshouse.cli.session import refuse_nowhere
 from glasshouse.errors import InputError, unknown
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, 
 
 app = typer.Typer(rich_markup_mode=None)
 
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the result of another run in --out.")]
 By = Annotated[
     str,
     typer.Option("--by", metavar="COLUMNS", help="Of records: the columns that form a combination, as a,b,c."),
