@@ -219,7 +219,6 @@ STILL_NAMED: dict[str, set[str]] = {
         "county",
         "race",
         "races",
-        "sex",
         "state",
         "tract",
         "tracts",

@@ -174,7 +174,7 @@ def test_who_has_no_household_stays(tmp_path: Path) -> None:
     lines = [person(1000, "a"), person(1000, ""), person(1001, ""), person(1001, "b"), person(1001, "b", 5)]
     records = written(tmp_path / "people.csv", *lines, person(1002, "c"))
     said = swap_file(records, tmp_path / "out.csv", rate=1, seed=1)
-    assert (said["households"], said["moved"], said["group_quarters_persons"]) == (3, 2, 2)
+    assert (said.households, said.moved, said.group_quarters_persons) == (3, 2, 2)
     after = (tmp_path / "out.csv").read_text().splitlines()
     assert after == [HEADER, person(1002, "a"), *lines[1:], person(1000, "c")]
     # numbers of households, some blank, are decimals in some files
@@ -187,7 +187,7 @@ def test_who_has_no_household_stays(tmp_path: Path) -> None:
 def test_nobody_crosses_a_state(tmp_path: Path) -> None:
     lines = [person(1000, "a"), person(1001, "b"), person(1000, "c").replace("99001", "98001", 1)]
     said = swap_file(written(tmp_path / "people.csv", *lines), tmp_path / "out.csv", rate=1, seed=1)
-    assert said["moved"] == 2 and said["unmatched"] == 1
+    assert said.moved == 2 and said.unmatched == 1
     assert (tmp_path / "out.csv").read_text().splitlines()[3] == lines[2]
 
 

@@ -106,7 +106,7 @@ def test_what_is_in_the_file_stays_to_the_letter(tmp_path: Path) -> None:
     said = swap_file(
         records, tmp_path / "out.csv", rate=1, seed=1, households=given, households_out=tmp_path / "moved.csv"
     )
-    assert (said["moved"], said["units"], said["units_without_persons"]) == (2, 3, 1)
+    assert (said.moved, said.units, said.units_without_persons) == (2, 3, 1)
     swapped = [lines[0].replace("1001,", "1000,", 1), lines[1], lines[2].replace("1000,", "1001,", 1)]
     assert (tmp_path / "moved.csv").read_text().splitlines() == [header, *swapped]
     swap_file(records, tmp_path / "none.csv", rate=0, seed=1, households=given, households_out=tmp_path / "same.csv")

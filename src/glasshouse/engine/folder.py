@@ -15,6 +15,7 @@ from typing import Any
 
 from glasshouse.engine.ledger import Ledger, Peek, peek
 from glasshouse.engine.manifest import Manifest, Occupied, sha256
+from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file, private_folder
 
@@ -40,7 +41,7 @@ class Folder:
     def ledger(self) -> Ledger:
         return Ledger(self.path / LEDGER, self.manifest.key())
 
-    def done(self, *, overwrite: bool) -> dict[str, Any] | None:
+    def done(self, *, overwrite: bool) -> Json | None:
         """What was said of the result, if it is there and whole. Refuses a folder of something else, untouched."""
         key = self.manifest.key()  # reads every input, before anything is written
         if self.path.exists() and not self.path.is_dir():
@@ -182,7 +183,7 @@ def _peeked(ledger: Path) -> Peek | None:
         return Peek({}, 0, 0, None)
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
+def read_manifest(folder: Path) -> Json | None:
     """What a finished folder says of itself."""
     path = folder / MANIFEST
     if not path.is_file():

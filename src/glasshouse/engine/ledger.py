@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from glasshouse.engine.manifest import FORMAT_VERSION
-from glasshouse.engine.plain import Plain, plain
+from glasshouse.engine.plain import Json, Plain, plain
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.output import private_file, private_folder
 
@@ -63,7 +63,7 @@ class Entry:
 class Peek:
     """How far a run is, told by the names of its files."""
 
-    about: dict[str, Any]
+    about: Json
     finished: int
     open: int
     last: float | None  # when the newest entry was written, in seconds since 1970
@@ -173,7 +173,7 @@ def _description(folder: Path) -> Path:
     return folder / "run.json"
 
 
-def _told(folder: Path) -> dict[str, Any]:
+def _told(folder: Path) -> Json:
     """The description of the run; nothing if there is none that can be read."""
     try:
         told = json.loads(_description(folder).read_text(encoding="utf-8"))
@@ -200,7 +200,7 @@ def _packed(entry: Entry, key: str) -> bytes:
     return _SEAL + hashlib.sha256(sealed).hexdigest().encode() + sealed
 
 
-def _opened(path: Path, key: str) -> tuple[dict[str, Any], bytes] | None:
+def _opened(path: Path, key: str) -> tuple[Json, bytes] | None:
     """The header and the frames of an entry; None if a byte is wrong or it is not of this run."""
     try:
         packed = path.read_bytes()
@@ -227,6 +227,6 @@ def _unpacked(path: Path, key: str) -> Entry | None:
     return Entry(header["unit"], _notes(header["notes"]), frames)
 
 
-def _notes(told: dict[str, Any]) -> Notes:
+def _notes(told: Json) -> Notes:
     refused = told.get("refused")
     return Notes(**told | {"refused": refused and Refusal(refused["reason"], tuple(refused["cells"]))})

@@ -13,6 +13,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file
 
@@ -62,7 +63,7 @@ class Manifest:
             found.append("another version of glasshouse")
         return "; ".join(found) or "otherwise made"
 
-    def done(self, out: Path, *, overwrite: bool) -> dict[str, Any] | None:
+    def done(self, out: Path, *, overwrite: bool) -> Json | None:
         """What was said of the result, if it is there already. The result of something else is refused."""
         beside = manifest_path(out)
         for role, path in self.inputs.items():
@@ -91,7 +92,7 @@ class Manifest:
         with private_file(manifest_path(out)) as stream:
             stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
 
-    def told(self, counts: Mapping[str, Any]) -> dict[str, Any]:
+    def told(self, counts: Mapping[str, Any]) -> Json:
         """What a result was made from, and how long it took."""
         return {
             "command": self.command,

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 WORDS_OF_PYTHON = {"alias_generator": lambda name: name.removesuffix("_")}  # the __pydantic_config__ of such a summary
 Plain = Mapping[str, object]  # what JSON can hold, by name
+Json = dict[str, Any]  # an object of JSON, as it was read
 
 
 def plain(value: Any) -> Any:

@@ -17,6 +17,7 @@ from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.files import Files
 from glasshouse.commands.auditing.steps import Step
 from glasshouse.commands.auditing.summary import Summary
+from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError
 from glasshouse.files.geometry import read_shapes
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
@@ -62,8 +63,8 @@ class _Found:
     def frame(self, *path: str) -> pl.DataFrame:
         return pl.read_parquet(self.folder.joinpath(*path))
 
-    def told(self, *path: str) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads(self.folder.joinpath(*path).read_text(encoding="utf-8"))
+    def told(self, *path: str) -> Json:
+        said: Json = json.loads(self.folder.joinpath(*path).read_text(encoding="utf-8"))
         return said
 
     def certainty(self) -> Certainty:
@@ -181,7 +182,7 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     found = _Found(config, files, steps)
     certainty = found.certainty()
     head = certainty.head
-    summary: dict[str, Any] = {
+    summary: Json = {
         "title": config.title, "persons": certainty.persons, "blocks": int(head["blocks"]),
         "share_certain": head["share_certain"], "share_certain_upper": head["share_certain_upper"],
         "solvar_mean": head["solvar_mean"], "solvar_mean_upper": head["solvar_mean_upper"],
@@ -316,7 +317,7 @@ def _with_known_sections(report: Report) -> Report:
     return replace(report, verdicts=tuple(known(verdict) for verdict in report.verdicts))
 
 
-def _people(found: _Found, summary: dict[str, Any], cells: dict[str, Cell]) -> tuple[Section, pl.DataFrame, str, str]:
+def _people(found: _Found, summary: Json, cells: dict[str, Cell]) -> tuple[Section, pl.DataFrame, str, str]:
     rates = found.frame("risk", "rates.parquet")
     known = {"CEF", "HDF", "MDG", "PRG"}
     data = next(name for name in rates["data"].unique(maintain_order=True) if name not in known)
@@ -355,7 +356,7 @@ def _about_whom(found: _Found, certainty: Certainty, rates: pl.DataFrame | None,
     return About(certainty.persons, int(sizes.get("all", 0)), int(sizes.get(EXPOSED, 0)))
 
 
-def _protections(found: _Found) -> list[dict[str, Any]]:
+def _protections(found: _Found) -> list[Json]:
     points = found.frame("compared", "front.parquet")
     columns = ["setting", "protect", "risk", "risk_low", "risk_high", "baseline", "cost", "dominated"]
     return points.select(columns).to_dicts()

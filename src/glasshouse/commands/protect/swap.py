@@ -88,13 +88,10 @@ def swap(
     told = load(scenario) if scenario else None
 
     def work(path: Path, bar: Bar) -> Made[SwapCounts]:
-        counts = swap_file(
+        summary = swap_file(
             records, path, rate=rate, seed=seed, nearest=nearest, small=small, coordinates=coordinates,
             quarters=group_quarters, log=log, households=households, households_out=households_out, scenario=told,
         )  # fmt: skip
-        prefix = "redrawn_from_"
-        drawn = {key.removeprefix(prefix): counts.pop(key) for key in list(counts) if key.startswith(prefix)}
-        summary = SwapCounts(**counts, redrawn_from=drawn or None)
         return Made(summary, [path.name], swap_lines(summary, households_out), swap_notes(summary, rate))
 
     return Swapped(to.write(Manifest("protect swap", parameters, inputs), SwapCounts, work, name="records.parquet"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,6 +15,7 @@ from glasshouse.attack.published import Published, untold
 from glasshouse.commands.work.linking import Attacked
 from glasshouse.commands.work.reconstruct import QUESTION
 from glasshouse.engine.ledger import Ledger
+from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError
 from glasshouse.files.records import RecordFile, level_matrix
 from glasshouse.model.bands import ALL
@@ -62,7 +62,7 @@ def attacks_of(data: Sequence[Attacked], scenario: Scenario) -> tuple[Attack, ..
     """The reconstructions that can be done again, as their folders say they were done."""
     found = []
     for file in data:
-        told: dict[str, Any] | None = file.told
+        told: Json | None = file.told
         if told is not None:
             parameters, level = told["parameters"], told["counts"]["level"]
             chosen = scenario.choose(parameters["tables"])

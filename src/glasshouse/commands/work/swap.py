@@ -8,16 +8,16 @@ their draws from them, so the order of rows decides nothing. The file of the hou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from glasshouse.commands.words.protections import SwapCounts
 from glasshouse.commands.work.swapped_households import Moves, check_households, identifiers, write_households
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.coded_columns import Spelling, whole_numbers
@@ -105,7 +105,7 @@ def swap_file(
     log: Path | None = None,
     households: Path | None = None,
     households_out: Path | None = None,
-) -> dict[str, Any]:
+) -> SwapCounts:
     """Write the records of a file with some households in each other's places; what was done, in numbers.
 
     Without a scenario, the columns of the file decide which built-in one says what a household is. `households` is the
@@ -125,34 +125,34 @@ def swap_file(
     draws = draws_of(people.names, seed)
     homes = _homes(people, small, draws[:, RANKING])
     done = swap_by_tiers(homes, where, rate, draws, nearest)
-    counts: dict[str, Any] = {
-        "persons": len(people.unit),
-        "households": len(homes),
-        "imputed_households": int(homes.fixed.sum()),
-        "moved": done.moved,
-        "share": done.share,
-        "persons_moved": int((done.partner[people.unit[people.unit >= 0]] >= 0).sum()),
-        "chosen": int(done.chosen.sum()),
-        "unmatched": done.unmatched,
-        "tiers": _by_tier(homes, done),
-        "nearness": "coordinates" if coordinates else "codes",
-        "group_quarters_persons": int((people.unit < 0).sum()),
-        "group_quarters_by": told.home.quarters.column
-        if told.home.quarters.column in source.columns
-        else told.home.column,
-    }
+    quartered, known = int((people.unit < 0).sum()), told.home.quarters.column in source.columns
+    counts = SwapCounts(
+        persons=len(people.unit),
+        households=len(homes),
+        imputed_households=int(homes.fixed.sum()),
+        moved=done.moved,
+        share=done.share,
+        persons_moved=int((done.partner[people.unit[people.unit >= 0]] >= 0).sum()),
+        chosen=int(done.chosen.sum()),
+        unmatched=done.unmatched,
+        tiers=_by_tier(homes, done),
+        nearness="coordinates" if coordinates else "codes",
+        group_quarters_persons=quartered,
+        group_quarters_by=told.home.quarters.column if known else told.home.column,
+    )
     cell = people.cell
     if quarters == "synthesize":
-        cell, counts[f"redrawn_from_{told.home.within}"] = _synthetic(people, source, seed)
-        counts["redrawn"] = counts["group_quarters_persons"]
-        counts["redrawn_differently"] = int((cell != people.cell).sum())
+        cell, farther = _synthetic(people, source, seed)
+        differently = int((cell != people.cell).sum())
+        drawn = {told.home.within: farther}
+        counts = replace(counts, redrawn_from=drawn, redrawn=quartered, redrawn_differently=differently)
     place = np.where(people.unit >= 0, np.append(done.place, 0)[people.unit], people.place)
     moves = Moves(source, people.names, people.line, people.places, homes.place, done.place, told.geography, told.home)
     with ExitStack() as stack:
         if households is not None and households_out is not None:
-            units, said = check_households(households, moves)
-            counts |= said
-            write_households(units, stack.enter_context(row_writer(households_out)), moves)
+            file, units = check_households(households, moves)
+            counts = replace(counts, units=units, units_without_persons=units - counts.households)
+            write_households(file, stack.enter_context(row_writer(households_out)), moves)
         if log is not None:
             _write_log(stack.enter_context(row_writer(log)), people, homes, done)
         writer = stack.enter_context(row_writer(out))
@@ -295,14 +295,14 @@ def _homes(people: _People, small: int, tie: Floats) -> Homes:
     return Homes(people.home, area, alike_key(persons, adults), tier, defined == 0)
 
 
-def _by_tier(homes: Homes, done: SwappedNearby) -> list[dict[str, Any]]:
+def _by_tier(homes: Homes, done: SwappedNearby) -> tuple[Mapping[str, float], ...]:
     """How many households each tier has, the most exposed first, and how many of them moved."""
     moved = np.bincount(homes.tier[done.partner >= 0], minlength=len(TIERS))
     every = np.bincount(homes.tier, minlength=len(TIERS))
-    return [
+    return tuple(
         {"tier": number + 1, "weight": TIERS[number][1], "households": int(every[number]), "moved": int(moved[number])}
         for number in range(len(TIERS))
-    ]
+    )
 
 
 def _synthetic(people: _People, source: Source, seed: int) -> tuple[Ints, int]:

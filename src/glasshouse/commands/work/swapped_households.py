@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -59,7 +58,7 @@ def identifiers(source: Source, chunk: Chunk, name: str) -> pl.Series:
     return text.set(text == "", None).alias(name)
 
 
-def check_households(path: Path, moves: Moves) -> tuple[Source, dict[str, Any]]:
+def check_households(path: Path, moves: Moves) -> tuple[Source, int]:
     """The household file, if every household of the persons is in it once and in the same place; and its size."""
     source, household, place = open_source(path), moves.home.column, moves.place
     need_columns(source, [household, place], "it says which household moves with its persons")
@@ -95,7 +94,7 @@ def check_households(path: Path, moves: Moves) -> tuple[Source, dict[str, Any]]:
             f"the first that of {line}; expected a line for each (who lives in group quarters has "
             f"'{moves.home.quarters.column}' above 0 or no {household} in the records)"
         )
-    return source, {"units": rows, "units_without_persons": rows - len(seen)}
+    return source, rows
 
 
 def write_households(source: Source, writer: RowWriter, moves: Moves) -> None:
