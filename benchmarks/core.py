@@ -21,11 +21,11 @@ from glasshouse.files.tables import open_tables
 from glasshouse.model.records import Records
 from glasshouse.model.release import Counts
 from glasshouse.model.tabulate import tabulate
-from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import Rung
 from glasshouse.program.questions import Farthest, farthest, one, start_of
-from glasshouse.program.refine import prepare, refine
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
+from glasshouse.program.tables.refine import prepare, refine
 from glasshouse.scenarios.load import Scenario, load
 
 GUERNSEY = Path(__file__).resolve().parents[2] / "shared" / "data" / "guernsey" / "tables.csv.gz"

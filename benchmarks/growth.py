@@ -16,9 +16,9 @@ import polars as pl
 
 from benchmarks import blocks, core
 from glasshouse.model.tabulate import tabulate
-from glasshouse.program.histogram import compile_tables, places_alone
 from glasshouse.program.ladder import Rung
 from glasshouse.program.questions import farthest, one, start_of
+from glasshouse.program.tables.histogram import compile_tables, places_alone
 from glasshouse.report.framed import Axis, lines
 
 RESULTS = Path(__file__).parent / "results"

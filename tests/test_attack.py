@@ -25,11 +25,11 @@ from glasshouse.model.schema import EVERYONE, Group, Impossible, Recode, Schema
 from glasshouse.model.tabulate import tabulate
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
-from glasshouse.program.histogram import Problem, places_alone
 from glasshouse.program.integer import Limit, Proof, Unbounded
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.least import least
 from glasshouse.program.questions import one
+from glasshouse.program.tables.histogram import Problem, places_alone
 from glasshouse.scenarios.load import Scenario
 from tests.oracles import (
     Ints,

@@ -17,11 +17,11 @@ from glasshouse.model.records import Records
 from glasshouse.model.release import Counts, Release
 from glasshouse.model.schema import EVERYONE
 from glasshouse.model.tabulate import tabulate
-from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Rung
 from glasshouse.program.questions import Start, farthest, one, start_of
-from glasshouse.program.refine import prepare, refine
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
+from glasshouse.program.tables.refine import prepare, refine
 from glasshouse.scenarios.load import Scenario
 
 

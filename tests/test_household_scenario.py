@@ -21,8 +21,8 @@ from glasshouse.model.records import Records
 from glasshouse.model.release import Release
 from glasshouse.model.schema import EVERYONE, Predicate
 from glasshouse.model.tabulate import tabulate
-from glasshouse.program.cells import partition
-from glasshouse.program.rows import compile_rows
+from glasshouse.program.tables.cells import partition
+from glasshouse.program.tables.rows import compile_rows
 from glasshouse.scenarios.load import Scenario, load
 
 from .conftest import TOY

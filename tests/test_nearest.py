@@ -20,10 +20,10 @@ from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Table, build_table
 from glasshouse.model.schema import Group, Impossible, Recode, Schema
-from glasshouse.program.histogram import Compiled, compile_tables
 from glasshouse.program.integer import Limit, Outcome, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.nearest import Nearest, nearest
+from glasshouse.program.tables.histogram import Compiled, compile_tables
 from tests.oracles import (
     Ints,
     attribute,

@@ -21,10 +21,10 @@ from glasshouse.model.records import Count, Records
 from glasshouse.model.release import Counts, Release, counted
 from glasshouse.model.schema import Attribute, Impossible, Schema
 from glasshouse.model.tabulate import tabulate
-from glasshouse.program.histogram import Problem, compile_tables, places_alone
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.listing import every
 from glasshouse.program.questions import Start, farthest
+from glasshouse.program.tables.histogram import Problem, compile_tables, places_alone
 from glasshouse.protection.afterwards import Afterwards, invariant, publish
 from glasshouse.protection.noise import Plan, add_noise, lines_of_one_record, noise_of, plan_by, plan_evenly
 from glasshouse.scenarios.load import Scenario, load

@@ -16,13 +16,13 @@ from glasshouse.program.answers import Answers
 from glasshouse.program.conflict import conflict
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
-from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Limit, Outcome, Proof, Unbounded
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.listing import every, top
 from glasshouse.program.nearest import nearest
 from glasshouse.program.questions import Start, best, farthest, one, start_of
 from glasshouse.program.ranges import ranges
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from tests.oracles import (
     Ints,
     Limits,

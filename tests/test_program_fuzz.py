@@ -13,12 +13,12 @@ from glasshouse.model.tabulate import tabulate
 from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import Cost, linear
 from glasshouse.program.conflict import conflict
-from glasshouse.program.histogram import compile_tables
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.listing import _combined
 from glasshouse.program.reduce import Programs, split
 from glasshouse.program.search import minimise_guided
+from glasshouse.program.tables.histogram import compile_tables
 from glasshouse.scenarios.load import load
 
 

@@ -34,11 +34,11 @@ from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Counts, OfWhich, Table, build_table
 from glasshouse.model.schema import EVERYONE, Group, Impossible, Predicate, Recode, Schema
 from glasshouse.model.wording import Wording
-from glasshouse.program.histogram import places_alone
 from glasshouse.program.integer import Limit, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.moves import Moves, exchanges, wandered
 from glasshouse.program.reduce import Programs
+from glasshouse.program.tables.histogram import places_alone
 from tests.oracles import (
     Ints,
     Known,

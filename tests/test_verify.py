@@ -32,10 +32,8 @@ from glasshouse.model.tabulate import tabulate
 from glasshouse.model.wording import Wording
 from glasshouse.population.county import County
 from glasshouse.population.preset import load_preset
-from glasshouse.program.alike import put_together
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
-from glasshouse.program.histogram import Problem, places_alone
 from glasshouse.program.integer import Limit, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.listing import every
@@ -43,6 +41,8 @@ from glasshouse.program.moves import exchanges, wandered
 from glasshouse.program.ranges import ranges, ranges_of
 from glasshouse.program.reduce import Programs
 from glasshouse.program.settled import Verdict, settled
+from glasshouse.program.tables.alike import put_together
+from glasshouse.program.tables.histogram import Problem, places_alone
 from glasshouse.scenarios.load import Scenario, load
 from tests.oracles import (
     Ints,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from glasshouse.attack.vary import Kinds
 from glasshouse.model.records import group_of_level
-from glasshouse.program.cells import Cells
+from glasshouse.program.tables.cells import Cells
 from glasshouse.scenarios.load import Scenario
 
 MOST = 25  # groups that a reader can still look at

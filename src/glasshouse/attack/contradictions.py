@@ -20,9 +20,9 @@ from glasshouse.model.release import Counts, Release, Table
 from glasshouse.model.schema import Schema
 from glasshouse.program.answers import some
 from glasshouse.program.conflict import conflict
-from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import CLIMB
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.scenarios.load import Scenario
 
 Stack = tuple[Counts, list[Counts]]  # the numbers of a level, and for the same places the sums of finer levels

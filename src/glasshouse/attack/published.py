@@ -20,9 +20,9 @@ from glasshouse.model.schema import Predicate, Recode, Schema
 from glasshouse.model.tabulate import Tabulator
 from glasshouse.model.tabulate import compile_tables as compile_counting
 from glasshouse.program.answers import Answers
-from glasshouse.program.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.refine import Refinement, prepare
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
+from glasshouse.program.tables.refine import Refinement, prepare
 
 
 class Unit(NamedTuple):

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from glasshouse.attack.published import Published, Unit, drawn, recounted, refuse_unfit
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import Codes, Index
-from glasshouse.program.histogram import Compiled, Problem
 from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import one
-from glasshouse.program.refine import refine
+from glasshouse.program.tables.histogram import Compiled, Problem
+from glasshouse.program.tables.refine import refine
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from glasshouse.attack.published import Published, Unit, drawn
 from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Codes, Index
-from glasshouse.program.histogram import places_alone
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.nearest import nearest
 from glasshouse.program.questions import one
+from glasshouse.program.tables.histogram import places_alone
 
 POWER = {"absolute": 1, "squared": 2}
 

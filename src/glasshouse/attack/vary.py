@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from glasshouse.attack.published import Published, Unit, refuse_unfit
 from glasshouse.model.records import UNLIMITED, Codes, Count, Index
-from glasshouse.program.cells import Cells
-from glasshouse.program.histogram import Compiled, Problem, places_alone
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import CLIMB, Ladder, weaker
 from glasshouse.program.least import Least, least
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import Farthest, Start, farthest, start_of
+from glasshouse.program.tables.cells import Cells
+from glasshouse.program.tables.histogram import Compiled, Problem, places_alone
 
 
 @dataclass(frozen=True)

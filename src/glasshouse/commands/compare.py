@@ -165,8 +165,7 @@ def _inputs(plan: ComparePlan, data: _Data, path: Path) -> dict[str, Path]:
     inputs |= {f"attacker {name}": one for name, one in data.attackers}
     inputs |= {f"{one.name}: {key}": file for one in plan.settings for key, file in one.files.items()}
     found = inputs_of(inputs)
-    scenarios = {str(one.options["scenario"]) for one in plan.settings if "scenario" in one.options}
-    for name in sorted({plan.scenario, *scenarios}):
+    for name in sorted({plan.scenario, *(one.scenario for one in plan.settings if one.scenario)}):
         found |= {f"{name}: {role}": file for role, file in inputs_of({}, name).items()}
     return found
 

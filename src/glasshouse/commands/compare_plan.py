@@ -45,6 +45,16 @@ class Setting:
         return self.protection is not None and self.of_tables and not self.protection.true
 
     @property
+    def scenario(self) -> str:
+        """The tables that its function is told of, if it is told of any."""
+        return str(self.options.get("scenario", ""))
+
+    @property
+    def budget(self) -> str:
+        """The budget that it spends, if it spends one."""
+        return str(self.options.get("budget", ""))
+
+    @property
     def files(self) -> dict[str, Path]:
         """Options that name a file: what the result depends on besides the plan."""
         named = {key: Path(value) for key, value in self.options.items() if isinstance(value, (str, Path))}

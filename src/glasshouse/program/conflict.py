@@ -16,10 +16,10 @@ from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.release import Counts
 from glasshouse.program.answers import some
-from glasshouse.program.histogram import Area, Compiled, Problem, places_alone, places_jointly
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.propagate import Array
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, places_alone, places_jointly
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.program.extremes import LEAST, Extremes, solutions_of
-from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import ORDER, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs
+from glasshouse.program.tables.histogram import Problem
 
 
 @dataclass(frozen=True)

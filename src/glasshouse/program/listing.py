@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError
 from glasshouse.program.answers import minimum, refuse_endless
 from glasshouse.program.bounds import linear
-from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import CLIMB, Ladder, weaker
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.search import enumerate_part
+from glasshouse.program.tables.histogram import Problem
 
 STEPS_PER_SOLUTION = 50  # of a search that lists solutions, before boxes are tried
 

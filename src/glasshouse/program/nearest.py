@@ -16,10 +16,10 @@ from scipy import sparse
 
 from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Count
-from glasshouse.program.histogram import Compiled
 from glasshouse.program.integer import IntegerProgram, Outcome, Proof, Solution
 from glasshouse.program.ladder import CLIMB, Ladder, cheapest_of_many
 from glasshouse.program.propagate import Array
+from glasshouse.program.tables.histogram import Compiled
 
 ROUNDS = 60  # of adding lines
 FARTHEST = 700_000  # an error whose square still fits a program

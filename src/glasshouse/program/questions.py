@@ -17,10 +17,10 @@ from glasshouse.model.records import Count
 from glasshouse.model.schema import EVERYONE, Predicate, Recode
 from glasshouse.program.answers import Answers, minimum, some
 from glasshouse.program.bounds import Cost, distance, linear
-from glasshouse.program.histogram import Problem
 from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, split, with_sums
+from glasshouse.program.tables.histogram import Problem
 
 
 def one(problem: Problem, rng: np.random.Generator, ladder: Ladder = CLIMB) -> Answers:

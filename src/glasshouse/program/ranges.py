@@ -16,11 +16,11 @@ from glasshouse.model.schema import Predicate
 from glasshouse.program.answers import minimum, some
 from glasshouse.program.bounds import linear
 from glasshouse.program.extremes import LEAST, MOST, Extremes, Flags, distinct, solutions_of
-from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import CLIMB, ORDER, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, split
+from glasshouse.program.tables.histogram import Problem
 
 DRAWN = 8  # solutions drawn first, when they cannot all be listed
 

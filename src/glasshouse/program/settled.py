@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program.extremes import LEAST, MOST, Extremes, Flags, distinct, solutions_of
-from glasshouse.program.histogram import Problem
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import CLIMB, ORDER, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs
+from glasshouse.program.tables.histogram import Problem
 
 
 class Verdict(IntEnum):

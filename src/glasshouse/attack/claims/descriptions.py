@@ -18,7 +18,7 @@ from glasshouse.errors import InputError
 from glasshouse.model.records import Codes
 from glasshouse.model.schema import Predicate, Schema
 from glasshouse.model.wording import Wording
-from glasshouse.program.cells import Cells
+from glasshouse.program.tables.cells import Cells
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -22,10 +22,10 @@ from glasshouse.model.release import Line, Table, counted
 from glasshouse.model.schema import Predicate
 from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import Cost
-from glasshouse.program.cells import Cells
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import CLIMB, ORDER, Ladder
 from glasshouse.program.reduce import Programs, split
+from glasshouse.program.tables.cells import Cells
 
 ROUNDS = 250  # data sets that break a claim, before lines once believed are kept till the end
 AT_ONCE = 40  # lines that one number can mark, above the numbers of up to a million kinds

@@ -21,12 +21,12 @@ from glasshouse.model.records import Count
 from glasshouse.model.release import Counts, Table
 from glasshouse.model.schema import Schema
 from glasshouse.model.wording import Wording
-from glasshouse.program.alike import put_together
-from glasshouse.program.histogram import Compiled, Problem, compile_tables, places_alone
 from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.questions import one
 from glasshouse.program.ranges import ranges_of
 from glasshouse.program.settled import Settled, Verdict, settled
+from glasshouse.program.tables.alike import put_together
+from glasshouse.program.tables.histogram import Compiled, Problem, compile_tables, places_alone
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]

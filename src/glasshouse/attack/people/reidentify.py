@@ -48,8 +48,8 @@ class Features:
     def __post_init__(self) -> None:
         if not self.unique_on:
             raise InputError(
-                "the scenario does not say by what people are known; it needs unique_on under [compare], "
-                'such as ["sex", "agebin"]'
+                "the scenario does not say by what people are known; it needs `unique` under [compare]: the attributes, "
+                "or bins of one, that an attacker knows of a person"
             )
         if not self.sensitive:
             raise InputError("the scenario has no attribute besides those that people are known by: nothing is learnt")

@@ -179,7 +179,7 @@ class _Work:
         """The budget with which tables of places err as much as those of another setting, nearly."""
         other = self.job.plan.setting(self.run.setting.match)
         wanted = self._error(self._protected(other, self.folder / "other.parquet"))
-        total = allocation(str(self.run.setting.options["budget"])).total
+        total = allocation(self.run.setting.budget).total
         tried: dict[float, float] = {}  # by the logarithm of the factor, that of the error over the one wanted
         at = 0.0
         for step in range(STEPS):

@@ -18,11 +18,11 @@ from glasshouse.errors import InputError
 from glasshouse.model.records import Count
 from glasshouse.model.release import Counts, Table, counted
 from glasshouse.model.schema import EVERYONE, Predicate, Schema
-from glasshouse.program.cells import Cells, partition
-from glasshouse.program.live import Caps, Layout, live
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
-from glasshouse.program.rows import Limits, Recipe, Rows, compile_rows
+from glasshouse.program.tables.cells import Cells, partition
+from glasshouse.program.tables.live import Caps, Layout, live
+from glasshouse.program.tables.rows import Limits, Recipe, Rows, compile_rows
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from scipy import sparse
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.release import Table, counted
-from glasshouse.program.cells import Cells
 from glasshouse.program.propagate import INNER
+from glasshouse.program.tables.cells import Cells
 
 Flags = NDArray[np.bool_]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.propagate import INNER, Array, sort
-from glasshouse.program.rows import exact_differences
+from glasshouse.program.tables.rows import exact_differences
 
 
 class Caps(NamedTuple):

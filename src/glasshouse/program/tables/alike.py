@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import UNLIMITED
-from glasshouse.program.histogram import Problem
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs
+from glasshouse.program.tables.histogram import Problem
 
 Flags = NDArray[np.bool_]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
 from glasshouse.model.records import Count
-from glasshouse.program.histogram import Compiled
 from glasshouse.program.propagate import Array
+from glasshouse.program.tables.histogram import Compiled
 
 
 @dataclass(frozen=True)
