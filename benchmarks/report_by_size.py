@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from glasshouse.cli.calling import call
+import glasshouse as gh
 from glasshouse.commands.auditing.config import Config, config_path, read_config
 from glasshouse.commands.auditing.files import files_of
 from glasshouse.commands.auditing.findings import find
@@ -33,7 +33,7 @@ def run() -> Any:
         toml = config_path(None).read_text(encoding="utf-8").replace("[protections]", "[ignored]")
         path = Path(scratch) / "county.toml"
         path.write_text(toml.split("[ignored]")[0] + "[public]\nthreshold = 10\n", encoding="utf-8")
-        call(["audit", "--config", path, "--out", folder], "the county")
+        gh.audit(config=path, out=folder)
         config, points = read_config(path), []
         for tracts in TRACTS:
             larger = Path(scratch) / f"audit{tracts}"

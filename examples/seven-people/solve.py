@@ -9,18 +9,14 @@ Run: python examples/seven-people/solve.py
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
-from io import StringIO
 from math import ceil, floor
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import polars as pl
 
-from glasshouse.cli.main import main as glasshouse
+import glasshouse as gh
 
 HERE = Path(__file__).resolve().parent
 BLOCK, WITHHELD = "99001", "(D)"
@@ -61,28 +57,13 @@ def rounded(mean: str, n: int) -> tuple[int, int]:
     return ceil(n * (Fraction(mean) - Fraction(1, 20))), floor(n * (Fraction(mean) + Fraction(1, 20)))
 
 
-def write(path: Path) -> None:
-    lines = [f"{BLOCK},{variable},{least},{most}" for variable, least, most in published(HERE / "statistics.csv")]
-    path.write_text("\n".join(["geoid,variable,lower,upper", *lines, ""]), encoding="utf-8")
-
-
-def run(*command: object) -> None:
-    with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as said:
-        code = glasshouse([str(word) for word in command])
-    if code:
-        sys.exit(said.getvalue())
-
-
 def main() -> None:
-    with TemporaryDirectory() as place:
-        folder = Path(place)
-        tables = folder / "published.csv"
-        write(tables)
-        common = (tables, "--scenario", HERE / "scenario", "--workers", 1, "--quiet")
-        run("reconstruct", *common, "--out", folder / "rebuilt")
-        run("vary", *common, "--from", folder / "rebuilt", "--out", folder / "varied")
-        people = pl.read_parquet(folder / "rebuilt" / "records.parquet").sort("age")
-        (found,) = pl.read_parquet(folder / "varied" / "places.parquet").iter_rows(named=True)
+    rows = [(BLOCK, *row) for row in published(HERE / "statistics.csv")]
+    statistics = pl.DataFrame(rows, schema=["geoid", "variable", "lower", "upper"], orient="row")
+    tables = gh.read_tables(statistics, scenario=HERE / "scenario")
+    rebuilt = gh.reconstruct(tables, workers=1)
+    people = rebuilt.records.sort("age")
+    (found,) = gh.vary(tables, start=rebuilt, workers=1).places.iter_rows(named=True)
     print("    age  sex     race   status")
     for age, sex, race, married in people.select("age", "sex", "race", "married").iter_rows():
         print(f"    {age:3}  {sex:6}  {race:5}  {'married' if int(married) else 'single'}")

@@ -48,7 +48,7 @@ class Features:
     def __post_init__(self) -> None:
         if not self.unique_on:
             raise InputError(
-                "the scenario does not say by what people are known; it needs `unique` under [compare]: the attributes, "
+                "the scenario does not say by what people are known; it needs `unique` under [compare]: attributes, "
                 "or bins of one, that an attacker knows of a person"
             )
         if not self.sensitive:
