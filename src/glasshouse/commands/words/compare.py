@@ -17,7 +17,7 @@ USES = "uses.parquet"  # every error of every table, and what typical uses make 
 SHOWN = {
     "found_exposed": "exposed found", "precision_exposed": "precision", "agreement": "agreement", "certain": "certain",
 }  # fmt: skip
-SHOWN_LEVELS = 2  # the finest levels whose errors of tables are shown
+UNIT = "share_error_"  # a measure that names the level of units
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,21 @@ def _notes(summary: pl.DataFrame) -> list[str]:
     return notes
 
 
+def _levels(summary: pl.DataFrame) -> list[str]:
+    """The levels whose errors of tables are shown: that of places, and that of units."""
+    from glasshouse.assess.comparison import COST, cost_of
+
+    units = [name.removeprefix(UNIT) for name in summary["measure"] if name.startswith(UNIT)]
+    return list(dict.fromkeys([cost_of(summary).removeprefix(COST), *units]))
+
+
 def _lines(summary: pl.DataFrame, points: pl.DataFrame) -> list[str]:
     """One table for people."""
     import polars as pl
 
     from glasshouse.assess.comparison import COST
 
-    errors = [name for name in dict.fromkeys(summary["measure"]) if name.startswith(COST)][:SHOWN_LEVELS]
-    shown = SHOWN | {name: f"{name.removeprefix(COST).replace('_', ' ')} error" for name in errors}
+    shown = SHOWN | {f"{COST}{level}": f"{level.replace('_', ' ')} error" for level in _levels(summary)}
     names = points["setting"].to_list()
     beaten = dict(zip(names, points["dominated"].to_list(), strict=True))
     width = max([len(name) for name in names] + [7])
