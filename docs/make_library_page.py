@@ -73,7 +73,7 @@ pl.concat([found_exposed(county.cef, found), found_exposed(swapped.records, agai
     """## One noisy count
 
 What does an adversary believe about one person who sees a single count with noise?""",
-    "gh.infer.posterior(rho=0.1, prior=0.5, count=1)",
+    "gh.infer.posterior(rho=0.1, prior=0.5, noisy=2)",
     """## Files, long runs, mistakes
 
 `out="solvar"` writes the files of a command and resumes a run that was interrupted; `found.write("folder")`
