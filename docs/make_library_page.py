@@ -5,6 +5,7 @@ python docs/make_library_page.py         # examples/library/walkthrough.ipynb an
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -128,8 +129,21 @@ def page(made: nbformat.NotebookNode) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def differences(done: nbformat.NotebookNode, kept: nbformat.NotebookNode) -> list[str]:
+    """Cells that are not as they are kept: what was typed, or what came back."""
+    found = []
+    for number, (now, before) in enumerate(zip(done.cells, kept.cells, strict=True)):
+        if now.source != before.source or now.get("outputs", []) != before.get("outputs", []):
+            found.append(f"cell {number}: {before.source.splitlines()[0]}")
+    return found
+
+
 if __name__ == "__main__":
     done = run(notebook())
+    if "--check" in sys.argv[1:]:
+        again = nbformat.reads(nbformat.writes(done), as_version=4)  # as a file spells it
+        wrong = differences(again, nbformat.read(NOTEBOOK, as_version=4))
+        sys.exit("\n".join(wrong) if wrong else 0)
     NOTEBOOK.parent.mkdir(exist_ok=True)
     nbformat.write(done, NOTEBOOK)
     PAGE.write_text(page(done), encoding="utf-8")

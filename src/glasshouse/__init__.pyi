@@ -7,7 +7,9 @@ from glasshouse.commands.door import Filed, Frame
 from glasshouse.commands.namespace import Namespace
 from glasshouse.commands.reading import Records as Records
 from glasshouse.commands.reading import Tables as Tables
+from glasshouse.commands.audit import Audited as Audited
 from glasshouse.commands.check import Checked as Checked
+from glasshouse.commands.compare import Compared as Compared
 from glasshouse.commands.detect import Detected as Detected
 from glasshouse.commands.infer.beliefs import Decided as Decided
 from glasshouse.commands.infer.beliefs import NoiseFound as NoiseFound
@@ -17,6 +19,14 @@ from glasshouse.commands.infer.beliefs import Risk as Risk
 from glasshouse.commands.infer.budgets import Plans as Plans
 from glasshouse.commands.infer.figures import Figures as Figures
 from glasshouse.commands.infer.persons import ExposureFound as ExposureFound
+from glasshouse.commands.protect.cellkey import Intervals as Intervals
+from glasshouse.commands.protect.noise import NoisyTables as NoisyTables
+from glasshouse.commands.protect.properties import NoisyProperties as NoisyProperties
+from glasshouse.commands.protect.relocate import RelocatedRecords as RelocatedRecords
+from glasshouse.commands.protect.round import Intervals as Intervals
+from glasshouse.commands.protect.suppress import Intervals as Intervals
+from glasshouse.commands.protect.swap import Swapped as Swapped
+from glasshouse.commands.protect.topdown import ToppedDown as ToppedDown
 from glasshouse.commands.reconstruct import Reconstructed as Reconstructed
 from glasshouse.commands.reidentify import Reidentified as Reidentified
 from glasshouse.commands.status import Status as Status
@@ -42,10 +52,12 @@ def tabulate(records: File, *, scenario: str | Scenario = ..., out: File | None 
 def check(tables: File, *, scenario: str | Scenario = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., workers: int = ...) -> Checked: ...  # noqa: E501
 def reconstruct(tables: File, *, scenario: str | Scenario = ..., level: str | None = ..., seed: int = ..., units: str | Sequence[str] = ..., nearest: Literal['', 'absolute', 'squared'] = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ..., effort: float = ..., seconds: float = ...) -> Reconstructed: ...  # noqa: E501
 def vary(tables: File, *, scenario: str | Scenario = ..., level: str | None = ..., start: File | None = ..., scope: str = ..., schema: str = ..., tighten: bool = ..., uniques: File | None = ..., seed: int = ..., units: str | Sequence[str] = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ..., effort: float = ..., seconds: float = ...) -> Varied: ...  # noqa: E501
-def reidentify(rebuilt: File | Mapping[str, File] | Sequence[File], *, truth: File, published: File, attacker: File | Mapping[str, File] | Sequence[File], vary: File | None = ..., scenario: str | Scenario = ..., links: bool = ..., leave_one_out: int = ..., swap: str = ..., seed: int = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ...) -> Reidentified: ...  # noqa: E501
 def verify(tables: File, *, scenario: str | Scenario = ..., columns: int = ..., singletons: bool = ..., absent: int = ..., cannot: str | Sequence[int] = ..., why: int = ..., leaks: Literal['', 'table', 'family'] = ..., drop_cells: str | Sequence[int] = ..., zeros: Literal['all', 'certain', 'paper'] = ..., places: str | Sequence[str] = ..., pick: str = ..., truth: File | None = ..., prior_area: File | None = ..., prior_coarsest: File | None = ..., seed: int = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ..., effort: float = ..., seconds: float = ...) -> Verified: ...  # noqa: E501
 def detect(tables: File, *, properties: File, scenario: str | Scenario | None = ..., model: str = ..., property_places: File | None = ..., programs: str | Sequence[str] = ..., why: bool = ..., sample: File | None = ..., solutions: int = ..., ties: Literal['any', 'fewest'] = ..., everywhere: bool = ..., solvar: bool = ..., nearest: bool = ..., truth: File | None = ..., i_am_the_data_holder: bool = ..., seed: int = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ..., effort: float = ..., seconds: float = ...) -> Detected: ...  # noqa: E501
+def reidentify(rebuilt: File | Mapping[str, File] | Sequence[File], *, truth: File, published: File, attacker: File | Mapping[str, File] | Sequence[File], vary: File | None = ..., scenario: str | Scenario = ..., links: bool = ..., leave_one_out: int = ..., swap: str = ..., seed: int = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ...) -> Reidentified: ...  # noqa: E501
 def tradeoff(matrix: File, *, risk: str | Sequence[int] = ..., out: File | None = ..., points: int = ..., at: float = ..., by: str | Sequence[str] = ..., attributes: str | Sequence[str] = ..., drop: Mapping[str, str] | Sequence[str] | None = ..., aggregate: Mapping[str, File] | Sequence[str] | None = ..., explain: str | Sequence[File] = ..., place: str = ..., capacity: str = ..., weight: Literal['inverse-quadratic', 'constant', 'inverse-linear', 'inverse-cubic', 'inverse-exponential'] = ..., coverage: Literal['row-wise', 'relaxed'] = ..., near: File | None = ..., coordinates: File | None = ..., within: float = ..., degrees: bool = ..., spread: Literal['whole', 'even'] = ..., overwrite: bool = ...) -> Tradeoff: ...  # noqa: E501
+def compare(folders: str | Sequence[File] = ..., *, plan: str = ..., settings: str | Sequence[str] = ..., seeds: int = ..., scenario: str | Scenario = ..., truth: File | None = ..., attackers: File | Mapping[str, File] | Sequence[File] = ..., places: File | None = ..., keep: File | None = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ...) -> Compared: ...  # noqa: E501
+def audit(*, config: File | None = ..., public: bool = ..., out: File | None = ..., overwrite: bool = ..., workers: int | None = ..., executor: str | None = ...) -> Audited: ...  # noqa: E501
 def status(folder: File) -> Status: ...  # noqa: E501
 
 class _Infer:
@@ -67,3 +79,23 @@ class _Infer:
     def figures(*, out: File | None = ..., only: str | Sequence[str] = ...) -> Figures: ...  # noqa: E501
 
 infer: _Infer
+
+class _Protect:
+    @staticmethod
+    def swap(records: File, *, rate: float, nearest: int = ..., small: int = ..., coordinates: File | None = ..., group_quarters: Literal['keep', 'synthesize'] = ..., log: File | None = ..., households: File | None = ..., households_out: File | None = ..., scenario: str | Scenario = ..., seed: int = ..., out: File | None = ..., overwrite: bool = ...) -> Swapped: ...  # noqa: E501
+    @staticmethod
+    def topdown(records: File, *, scenario: str | Scenario = ..., budget: str = ..., rho: Fraction | None = ..., top: str = ..., bottom_up: bool = ..., hold: str | Sequence[str] = ..., absence: str | Sequence[str] = ..., places: File | None = ..., neighbours: Literal['add-remove', 'change-one'] | None = ..., seed: int | None = ..., secure: bool = ..., out: File | None = ..., overwrite: bool = ...) -> ToppedDown: ...  # noqa: E501
+    @staticmethod
+    def relocate(records: File, *, by: str | Sequence[str], at_risk: int = ..., q: float = ..., spread: Literal['whole', 'even'] = ..., seed: int = ..., place: str = ..., capacity: str = ..., weight: Literal['inverse-quadratic', 'constant', 'inverse-linear', 'inverse-cubic', 'inverse-exponential'] = ..., coverage: Literal['row-wise', 'relaxed'] = ..., near: File | None = ..., coordinates: File | None = ..., within: float = ..., out: File | None = ..., overwrite: bool = ...) -> RelocatedRecords: ...  # noqa: E501
+    @staticmethod
+    def noise(tables: File, *, scenario: str | Scenario = ..., rho: Fraction | None = ..., budget: str = ..., neighbours: Literal['add-remove', 'change-one'] | None = ..., invariant: str | Sequence[str] = ..., postprocess: Literal['simple', 'clip', 'none'] = ..., measurements: File | None = ..., seed: int | None = ..., secure: bool = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ...) -> NoisyTables: ...  # noqa: E501
+    @staticmethod
+    def round(tables: File, *, scenario: str | Scenario = ..., base: int = ..., how: Literal['random', 'nearest', 'up', 'down'] = ..., seed: int = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., values: File | None = ...) -> Intervals: ...  # noqa: E501
+    @staticmethod
+    def suppress(tables: File, *, scenario: str | Scenario = ..., below: int = ..., zeros: Literal['show', 'hide'] = ..., also: File | None = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., values: File | None = ...) -> Intervals: ...  # noqa: E501
+    @staticmethod
+    def cellkey(tables: File, *, scenario: str | Scenario = ..., ptable: File | None = ..., seed: int = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., values: File | None = ...) -> Intervals: ...  # noqa: E501
+    @staticmethod
+    def properties(file: File, *, rho: Fraction, neighbours: Literal['add-remove', 'change-one'] | None = ..., seed: int | None = ..., secure: bool = ..., scenario: str | Scenario = ..., out: File | None = ..., overwrite: bool = ...) -> NoisyProperties: ...  # noqa: E501
+
+protect: _Protect

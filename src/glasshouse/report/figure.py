@@ -64,3 +64,6 @@ class Drawn(Shown):
 
     def svg(self) -> str:
         return self.content
+
+    def __repr__(self) -> str:
+        return "<a picture; .save(path) writes it>"
