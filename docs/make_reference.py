@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ def stub() -> str:
     lines = [
         "# Made by docs/make_reference.py from the declarations; do not edit.",
         "from collections.abc import Mapping, Sequence",
+        "from fractions import Fraction",
         "from pathlib import Path",
         "from typing import Literal",
         "",
@@ -107,8 +109,10 @@ def stub() -> str:
 
 
 def _result(function: Callable[..., Any]) -> tuple[str, str]:
-    kind = inspect.unwrap(function).__annotations__["return"]
-    return inspect.unwrap(function).__module__, str(kind)
+    """The module and the name of what a function gives back."""
+    inner = inspect.unwrap(function)
+    kind = vars(sys.modules[inner.__module__])[inner.__annotations__["return"]]
+    return kind.__module__, kind.__name__
 
 
 def _signature(name: str, function: Callable[..., Any], indent: str) -> str:
@@ -121,6 +125,8 @@ def _signature(name: str, function: Callable[..., Any], indent: str) -> str:
 
 def _typed(option: Option) -> str:
     kind = "File" if option.kind is Path else option.kind.__name__
+    if option.kind is Fraction:
+        kind = "str | float | Fraction"
     if option.choices:
         kind = f"Literal[{', '.join(repr(choice) for choice in option.choices)}]"
     if option.name == "scenario":

@@ -1,5 +1,6 @@
 # Made by docs/make_reference.py from the declarations; do not edit.
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
@@ -19,12 +20,10 @@ from glasshouse.commands.infer.beliefs import Risk as Risk
 from glasshouse.commands.infer.budgets import Plans as Plans
 from glasshouse.commands.infer.figures import Figures as Figures
 from glasshouse.commands.infer.persons import ExposureFound as ExposureFound
-from glasshouse.commands.protect.cellkey import Intervals as Intervals
+from glasshouse.commands.protect.intervals import Intervals as Intervals
 from glasshouse.commands.protect.noise import NoisyTables as NoisyTables
 from glasshouse.commands.protect.properties import NoisyProperties as NoisyProperties
 from glasshouse.commands.protect.relocate import RelocatedRecords as RelocatedRecords
-from glasshouse.commands.protect.round import Intervals as Intervals
-from glasshouse.commands.protect.suppress import Intervals as Intervals
 from glasshouse.commands.protect.swap import Swapped as Swapped
 from glasshouse.commands.protect.topdown import ToppedDown as ToppedDown
 from glasshouse.commands.reconstruct import Reconstructed as Reconstructed
@@ -84,11 +83,11 @@ class _Protect:
     @staticmethod
     def swap(records: File, *, rate: float, nearest: int = ..., small: int = ..., coordinates: File | None = ..., group_quarters: Literal['keep', 'synthesize'] = ..., log: File | None = ..., households: File | None = ..., households_out: File | None = ..., scenario: str | Scenario = ..., seed: int = ..., out: File | None = ..., overwrite: bool = ...) -> Swapped: ...  # noqa: E501
     @staticmethod
-    def topdown(records: File, *, scenario: str | Scenario = ..., budget: str = ..., rho: Fraction | None = ..., top: str = ..., bottom_up: bool = ..., hold: str | Sequence[str] = ..., absence: str | Sequence[str] = ..., places: File | None = ..., neighbours: Literal['add-remove', 'change-one'] | None = ..., seed: int | None = ..., secure: bool = ..., out: File | None = ..., overwrite: bool = ...) -> ToppedDown: ...  # noqa: E501
+    def topdown(records: File, *, scenario: str | Scenario = ..., budget: str = ..., rho: str | float | Fraction | None = ..., top: str = ..., bottom_up: bool = ..., hold: str | Sequence[str] = ..., absence: str | Sequence[str] = ..., places: File | None = ..., neighbours: Literal['add-remove', 'change-one'] | None = ..., seed: int | None = ..., secure: bool = ..., out: File | None = ..., overwrite: bool = ...) -> ToppedDown: ...  # noqa: E501
     @staticmethod
     def relocate(records: File, *, by: str | Sequence[str], at_risk: int = ..., q: float = ..., spread: Literal['whole', 'even'] = ..., seed: int = ..., place: str = ..., capacity: str = ..., weight: Literal['inverse-quadratic', 'constant', 'inverse-linear', 'inverse-cubic', 'inverse-exponential'] = ..., coverage: Literal['row-wise', 'relaxed'] = ..., near: File | None = ..., coordinates: File | None = ..., within: float = ..., out: File | None = ..., overwrite: bool = ...) -> RelocatedRecords: ...  # noqa: E501
     @staticmethod
-    def noise(tables: File, *, scenario: str | Scenario = ..., rho: Fraction | None = ..., budget: str = ..., neighbours: Literal['add-remove', 'change-one'] | None = ..., invariant: str | Sequence[str] = ..., postprocess: Literal['simple', 'clip', 'none'] = ..., measurements: File | None = ..., seed: int | None = ..., secure: bool = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ...) -> NoisyTables: ...  # noqa: E501
+    def noise(tables: File, *, scenario: str | Scenario = ..., rho: str | float | Fraction | None = ..., budget: str = ..., neighbours: Literal['add-remove', 'change-one'] | None = ..., invariant: str | Sequence[str] = ..., postprocess: Literal['simple', 'clip', 'none'] = ..., measurements: File | None = ..., seed: int | None = ..., secure: bool = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ...) -> NoisyTables: ...  # noqa: E501
     @staticmethod
     def round(tables: File, *, scenario: str | Scenario = ..., base: int = ..., how: Literal['random', 'nearest', 'up', 'down'] = ..., seed: int = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., values: File | None = ...) -> Intervals: ...  # noqa: E501
     @staticmethod
@@ -96,6 +95,6 @@ class _Protect:
     @staticmethod
     def cellkey(tables: File, *, scenario: str | Scenario = ..., ptable: File | None = ..., seed: int = ..., codebook: File | None = ..., assume_published: str = ..., mapping: Mapping[str, File] | Sequence[str] | None = ..., only: str | Sequence[str] = ..., out: File | None = ..., overwrite: bool = ..., values: File | None = ...) -> Intervals: ...  # noqa: E501
     @staticmethod
-    def properties(file: File, *, rho: Fraction, neighbours: Literal['add-remove', 'change-one'] | None = ..., seed: int | None = ..., secure: bool = ..., scenario: str | Scenario = ..., out: File | None = ..., overwrite: bool = ...) -> NoisyProperties: ...  # noqa: E501
+    def properties(file: File, *, rho: str | float | Fraction, neighbours: Literal['add-remove', 'change-one'] | None = ..., seed: int | None = ..., secure: bool = ..., scenario: str | Scenario = ..., out: File | None = ..., overwrite: bool = ...) -> NoisyProperties: ...  # noqa: E501
 
 protect: _Protect
