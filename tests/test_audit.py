@@ -16,6 +16,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
+from dataclasses import asdict
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -385,12 +386,12 @@ LOWER = "solvar_mean"
 
 def test_thresholds_are_passed_above_and_not_at_or_below(tiny: Path) -> None:
     config = read_config(tiny / "tiny.toml")
-    values: dict[str, float] = found_in(config, tiny / "out").summary
+    values: dict[str, float] = asdict(found_in(config, tiny / "out").summary)
     keys = list(Thresholds.model_fields)
     assert all(values[key] is not None for key in keys)
     at = found_in(with_thresholds(config, **{key: values[key] for key in keys}), tiny / "out")
     assert at.passed == () and at.report.findings == () and at.report.thresholds == len(keys)
-    assert at.summary["exceeded"] == [] and set(at.summary["thresholds"]) == set(keys)
+    assert at.summary.exceeded == () and set(at.summary.thresholds) == set(keys)
     near = {key: values[key] + (1e-9 if key == LOWER else -1e-9) for key in keys}
     beyond = {key: limit for key, limit in near.items() if 0 <= limit <= 1}
     past = found_in(with_thresholds(config, **beyond), tiny / "out")
@@ -398,7 +399,7 @@ def test_thresholds_are_passed_above_and_not_at_or_below(tiny: Path) -> None:
     for key in beyond:
         (line,) = [line for line in past.passed if f"threshold {key} =" in line]
         assert f"{values[key]:.1%}" in line and ("below" if key == LOWER else "above") in line and "\n" not in line
-    assert past.summary["exceeded"] == list(past.passed)
+    assert past.summary.exceeded == past.passed
     safe = {key: 0.0 if key == LOWER else 1.0 for key in keys}
     assert found_in(with_thresholds(config, **safe), tiny / "out").passed == ()
 
@@ -410,7 +411,7 @@ def test_a_public_finding_about_few_is_hidden(tiny: Path, key: str) -> None:
     found = found_in(with_thresholds(config, **{key: 0.01}), tiny / "out")
     (cell,) = found.report.findings[0].cells  # type: ignore[union-attr]  # a sentence with a number
     assert isinstance(cell, Share) and cell.whole <= 10 * 2
-    assert f"{found.summary[key]:.1%}" not in str(publish(found.report, 10).findings)
+    assert f"{getattr(found.summary, key):.1%}" not in str(publish(found.report, 10).findings)
 
 
 # A toy town: quick to audit, again and again
@@ -617,7 +618,7 @@ def test_odd_titles_do_no_harm(town: Path, title: str) -> None:
     for report in (found.report, publish(found.report, 10)):
         Reader(page(report))
         assert sheets(report).startswith(b"PK") and numbers(report)
-    assert found.summary["title"] == config.title
+    assert found.summary.title == config.title
 
 
 def test_a_withheld_table_is_not_assumed_to_be_published(town: Path) -> None:

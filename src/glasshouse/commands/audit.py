@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,6 +42,13 @@ class Audited(Result[Summary]):
     def said(self) -> dict[str, object]:
         """The summary for scripts; what exceeds a threshold is among the findings."""
         return {**super().said(), "findings": list(self.ended.findings)}
+
+    def lines(self) -> list[str]:
+        """The summary for people; last, the thresholds that were passed."""
+        name = "report.html" if "report.html" in self.files else "report-public.html"
+        before = [f"{self.out} is up to date"] if self.ended.unchanged else []
+        where = [f"-> {self.out / name}"] if self.out is not None else []
+        return [*before, *self.ended.lines, *where, *(f"passed: {line}" for line in self.ended.findings)]
 
 
 @dataclass(frozen=True)
@@ -219,7 +226,7 @@ class _Asked:
         outputs = write_report(found, at.path, self.config.public.threshold, public=self.public)
         stopped = any(one is not None and one.ended.stopped_by_clock for one in done.values())
         return Made(
-            found.summary, outputs, _lines(found.summary, found.passed, public=self.public), _notes(done), Tally(),
+            found.summary, outputs, _lines(found.summary), _notes(done), Tally(),
             found.passed, complete=not stopped,
         )  # fmt: skip
 
@@ -251,7 +258,7 @@ def _notes(done: Mapping[str, Result[Any] | None]) -> list[str]:
     return notes
 
 
-def _lines(summary: Summary, passed: Sequence[str], *, public: bool) -> list[str]:
+def _lines(summary: Summary) -> list[str]:
     def share(value: float | None) -> str:
         return "not measured" if value is None else f"{value:.1%}"
 
@@ -266,6 +273,4 @@ def _lines(summary: Summary, passed: Sequence[str], *, public: bool) -> list[str
     front = [str(one["setting"]) for one in summary.protections if not one["dominated"] and one["protect"]]
     if front:
         lines.append(f"    protections on the front      {'; '.join(front)}")
-    lines += [f"    left out: {name}: {why}" for name, why in summary.skipped.items()]
-    lines.append(f"    report                        {'report-public.html' if public else 'report.html'}")
-    return [*lines, *(f"passed: {line}" for line in passed)]
+    return [*lines, *(f"    left out: {name}: {why}" for name, why in summary.skipped.items())]

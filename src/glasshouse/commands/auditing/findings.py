@@ -261,7 +261,7 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     summary["skipped"] = {name: why for name, _, why in found.left_out}
     summary["thresholds"] = {key: value for key, value in config.thresholds if value is not None}
     words = tuple(line for line, _ in passed)
-    summary["exceeded"] = list(words)
+    summary["exceeded"] = words
     return Findings(_with_known_sections(report), Summary(**summary), words)
 
 
