@@ -5,13 +5,13 @@ Run: python docs/make_compare_page.py [FOLDER]   (an hour on two cores; FOLDER k
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import polars as pl
+from made_part import put_part  # beside this file
 
 from glasshouse.assess.usefulness import usefulness
 from glasshouse.cli.main import main
@@ -157,12 +157,5 @@ if __name__ == "__main__":
     where = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="glasshouse-page-"))
     where.mkdir(exist_ok=True)
     made = page(where)
-    begin, end = "<!-- made by docs/make_compare_page.py -->\n", "<!-- end -->"
-    text = re.sub(
-        re.escape(begin) + r".*?" + re.escape(end),
-        lambda _: begin + made + "\n" + end,
-        PAGE.read_text("utf-8"),
-        flags=re.S,
-    )
-    PAGE.write_text(text, "utf-8")
+    put_part(PAGE, __file__, made)
     print(made)

@@ -10,7 +10,6 @@ are make up a share of the block that is drawn evenly from 30% to 100%.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from made_part import put_part  # beside this file
 
 from glasshouse.assess.occupancy import LIKELY, SAMPLING, UNIQUES
 from glasshouse.cli.main import main
@@ -283,12 +283,5 @@ if __name__ == "__main__":
     where = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="glasshouse-page-"))
     where.mkdir(exist_ok=True)
     made = page(where)
-    begin, end = "<!-- made by docs/make_detect_page.py -->\n", "<!-- end -->"
-    text = re.sub(
-        re.escape(begin) + r".*?" + re.escape(end),
-        lambda _: begin + made + "\n" + end,
-        PAGE.read_text("utf-8"),
-        flags=re.S,
-    )
-    PAGE.write_text(text, "utf-8")
+    put_part(PAGE, __file__, made)
     print(made)

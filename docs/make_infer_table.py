@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from made_part import put_part  # beside this file
 from scipy.special import expit
 from scipy.stats import binom
 
@@ -22,7 +23,6 @@ from glasshouse.mechanism.account import allocation, epsilon
 from glasshouse.mechanism.gaussian import DiscreteGaussian, sum_of
 
 PAGE = Path(__file__).resolve().parent / "infer.md"
-BEGIN, END = "<!-- table: made by docs/make_infer_table.py -->\n", "<!-- end of table -->"
 BUDGET = allocation("paper-2020")
 RHO1, RHO2 = (float(BUDGET.rho(level, "detailed")) for level in ("block", "block_group"))
 FORGETS = "exact posterior; the printed number is near the sampler that forgets k1 <= k2"
@@ -271,6 +271,4 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    text = PAGE.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    PAGE.write_text(before + BEGIN + table() + END + rest.split(END)[1], encoding="utf-8")
+    put_part(PAGE, __file__, table())

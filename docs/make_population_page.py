@@ -6,12 +6,12 @@ Run: python docs/make_population_page.py   (about two minutes on two cores)
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tempfile
 from pathlib import Path
 
 import polars as pl
+from made_part import put_part  # beside this file
 
 from glasshouse.assess.variability import by_size, published
 from glasshouse.cli.main import main
@@ -137,7 +137,5 @@ if __name__ == "__main__":
         study(Path(name))
         text = tables(Path(name))
         pictures(Path(name))
-    page = PAGE.read_text(encoding="utf-8")
-    between = re.compile(r"(<!-- made by docs/make_population_page.py -->\n).*?(<!-- end -->)", re.DOTALL)
-    PAGE.write_text(between.sub(lambda found: f"{found[1]}{text}\n{found[2]}", page), encoding="utf-8")
+    put_part(PAGE, __file__, text)
     sys.exit(0)

@@ -5,7 +5,6 @@ Run: python docs/make_reidentify_page.py   (about seven minutes on two cores, mo
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+from made_part import put_part  # beside this file
 
 from glasshouse.assess.paper_tables import printed
 from glasshouse.cli.main import main
@@ -148,10 +148,7 @@ def write_page() -> None:
         folder = Path(name)
         made = tables(folder, study(folder))
         shutil.copyfile(folder / "risk" / "precision-by-size.svg", ROOT / "docs" / "reidentify-precision.svg")
-    text = PAGE.read_text(encoding="utf-8")
-    begin, end = "<!-- made by docs/make_reidentify_page.py -->\n", "<!-- end -->"
-    pattern = re.escape(begin) + ".*?" + re.escape(end)
-    PAGE.write_text(re.sub(pattern, lambda _: f"{begin}{made}\n{end}", text, flags=re.DOTALL), encoding="utf-8")
+    put_part(PAGE, __file__, made)
 
 
 if __name__ == "__main__":  # a guard: workers import this module again

@@ -6,7 +6,6 @@ Run: python docs/make_verify_page.py   (about ten minutes on two cores, half of 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from made_part import put_part  # beside this file
 
 from glasshouse.assess.paper_claims import beside_paper, published
 from glasshouse.cli.main import main
@@ -113,10 +113,7 @@ def write_page() -> None:
         for picture, to in (("claims-by-columns.svg", "verify-claims.svg"), ("columns-used.svg", "verify-columns.svg")):
             shutil.copyfile(folder / "national-all" / picture, ROOT / "docs" / to)
         shutil.copyfile(folder / "leaks" / "leaks.svg", ROOT / "docs" / "verify-leaks.svg")
-    text = PAGE.read_text(encoding="utf-8")
-    begin, end = "<!-- made by docs/make_verify_page.py -->\n", "<!-- end -->"
-    pattern = re.escape(begin) + ".*?" + re.escape(end)
-    PAGE.write_text(re.sub(pattern, lambda _: f"{begin}{made}\n{end}", text, flags=re.DOTALL), encoding="utf-8")
+    put_part(PAGE, __file__, made)
 
 
 def ablation(folder: Path) -> list[str]:

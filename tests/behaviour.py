@@ -21,9 +21,7 @@ import csv
 import fcntl
 import gzip
 import json
-import os
 import random
-import re
 import shutil
 import sys
 import tempfile
@@ -33,7 +31,6 @@ from hashlib import sha256
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import ZipFile
 
 import polars as pl
 
@@ -53,7 +50,6 @@ class Run(NamedTuple):
     name: str
     arguments: str
     after: str = ""  # the runs whose files it reads
-    words: bool = True  # do it again without --json: what it tells people, and that a finished run is left as it is
     json: bool = True
     slow: bool = False
 
@@ -121,6 +117,8 @@ TRUTH = "--truth county/cef.parquet --published county/hdf.parquet"
 HOMES = "county/households.parquet"
 RHO = "--rho 0.0992263542"
 
+RENDERINGS = (".svg", ".html", ".xlsx", ".png")  # of data that are recorded
+
 RUNS = (
     # the county, its tables, and whether they can be true
     Run("county", "synthesize --persons 4500 --seed 7 --subsidised 0.25 --alpha 0.001 --out county"),
@@ -136,7 +134,7 @@ RUNS = (
     Run("tables-subsidised", f"tabulate {HOMES} --scenario subsidised-housing --out tables-subsidised/t.parquet",
         "county"),
     Run("tables-norland", f"tabulate norland/records.csv {N} --out tables-norland/t.csv.gz"),
-    Run("check", f"check tables/sf1.parquet {SF1}", "tables", words=False),
+    Run("check", f"check tables/sf1.parquet {SF1}", "tables"),
     Run("check-norland", f"check tables-norland/t.csv.gz {N} --workers 2", "tables-norland"),
     Run("check-zip", f"check tables-zip/al2010.sf1.zip {SF1} --tables P1,P12", "tables-zip"),
     Run("check-slip", f"check village/slip.csv {SF1}"),
@@ -212,7 +210,7 @@ RUNS = (
     Run("inferred-county", f"infer data county/cef.parquet {SF1} --levels block,tract --tables P12 --sample 200",
         "county"),
     Run("postprocess", f"infer postprocess {RHO} --others 27 --total 10"),
-    Run("figures", "infer figures --out figures --only 5", words=False),
+    Run("figures", "infer figures --out figures --only 5"),
     # protections of records, of tables, of another agency's statistics
     Run("swap", f"protect swap county/cef.parquet --rate 0.1 --coordinates county/blocks.parquet --log swap/pairs.csv "
         f"--households {HOMES} --households-out swap/homes.parquet --group-quarters synthesize --out swap/p.parquet",
@@ -251,7 +249,7 @@ RUNS = (
         "hamlet"),
     Run("compared-one", "compare hamlet --plan plan.toml --setting round --workers 1 --out compared-one", "hamlet"),
     Run("compared-sides", "compare compared compared-one --out compared-sides", "compared compared-one"),
-    Run("compare-plan", "compare --show-plan", words=False, json=False),
+    Run("compare-plan", "compare --show-plan", json=False),
     # all of it
     Run("audit", "audit --config audit.toml --workers 1 --out audit"),
     Run("audit-norland", "audit --config norland.toml --workers 1 --out audit-norland", "tables-norland"),
@@ -262,17 +260,7 @@ RUNS = (
     Run("status-audit", "status audit-norland", "audit-norland"),
     Run("built-in", "audit --workers 2 --out built-in", slow=True),
 )  # fmt: skip
-COMMANDS = (
-    "", "synthesize", "tabulate", "check", "reconstruct", "vary", "status", "scenarios", "verify", "detect",
-    "reidentify", "tradeoff", "compare", "audit", "infer", "infer posterior", "infer risk", "infer decide",
-    "infer plan", "infer noise", "infer data", "infer postprocess", "infer figures", "protect", "protect swap",
-    "protect topdown", "protect relocate", "protect noise", "protect round", "protect suppress", "protect cellkey",
-    "protect properties",
-)  # fmt: skip
-HELP = tuple(
-    Run(f"help {command}".strip(), f"{command} --help".strip(), words=False, json=False) for command in COMMANDS
-)
-EVERY = {run.name: run for run in (*RUNS, *HELP)}
+EVERY = {run.name: run for run in RUNS}
 
 
 # Doing the runs
@@ -339,28 +327,12 @@ def _do(run: Run, scratch: Path) -> Said:
     arguments, out = run.arguments.split(), scratch / run.name
     if f" {run.name}/" in run.arguments:
         out.mkdir()
-    width, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "100"
-    try:
-        with chdir(scratch):
-            ended = tool(*arguments, *(["--json"] if run.json else []))
-            again = tool(*arguments) if run.words and run.json else None
-    finally:
-        os.environ.pop("COLUMNS")
-        if width is not None:
-            os.environ["COLUMNS"] = width
+    with chdir(scratch):
+        ended = tool(*arguments, *(["--json"] if run.json else []))
     found: Said = {"arguments": run.arguments, "code": ended.code}
     hidden = _hidden(out) | {str(scratch): "SCRATCH"}
-    printed = [("notes", ended.err), *([("words", again.out), ("words_notes", again.err)] if again else [])]
-    if run.json and ended.out:
-        said = timeless(json.loads(_shown(ended.out, hidden)))
-        found |= {"keys": parts(said)} | kept("json", said)
-    elif ended.out:
-        printed.append(("words", ended.out))
-    for field, text in printed:
-        if text:
-            found |= kept(field, re.sub(r"\b\d+\.\d+ s\b", "SECONDS", _shown(text, hidden)).splitlines())
-    if again and again.code != ended.code:
-        found["code_again"] = again.code
+    if run.json and ended.out and ended.code < 2:
+        found["keys"] = parts(timeless(json.loads(_shown(ended.out, hidden))))
     if files := dict(written(out, hidden)):
         found["files"] = files
     return found
@@ -376,12 +348,6 @@ def digest(content: bytes | str) -> str:
 def brief(value: Any) -> str:
     """A short hash of a part, to say which part differs."""
     return digest(json.dumps(value, sort_keys=True, default=repr))[:10]
-
-
-def kept(field: str, value: Any) -> Said:
-    """The value itself if it is small, else its hash."""
-    text = json.dumps(value, sort_keys=True)
-    return {field: value} if len(text) <= SMALL else {f"{field}_sha256": digest(text)}
 
 
 def parts(told: Any) -> Any:
@@ -420,22 +386,20 @@ def written(out: Path, hidden: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
 
 
 def file_said(path: Path, hidden: Mapping[str, str]) -> Said:
-    """The hash of a file, and of its parts."""
+    """The hash of a data file, and of its parts; of a rendering, that it is there."""
     content = path.read_bytes()
     if path.suffix == ".parquet":
         frame = pl.read_parquet(path)
         columns = {name: brief([str(frame[name].dtype), frame[name].to_list()]) for name in frame.columns}
         return {"sha256": digest(content), "rows": frame.height, "order": frame.columns, "columns": columns}
-    if path.suffix == ".xlsx":
-        with ZipFile(path) as book:
-            members = {name: brief(_certified(book.read(name).decode(), hidden)) for name in book.namelist()}
-        return {"sha256": brief(members), "members": members}
-    if path.suffix in (".png", ".zip"):
+    if path.suffix in RENDERINGS:
+        return {}
+    if path.suffix == ".zip":
         return {"sha256": digest(content)}
     if path.suffix == ".gz":
         content = gzip.decompress(content)
     text = content.decode()
-    shown = _certified(text, hidden)
+    shown = _shown(text, hidden)
     said: Said = {"sha256": digest(path.read_bytes() if shown == text else shown)}
     if ".csv" in path.suffixes:
         head, *rows = csv.reader(text.splitlines())
@@ -446,11 +410,6 @@ def file_said(path: Path, hidden: Mapping[str, str]) -> Said:
     return said
 
 
-def _certified(text: str, hidden: Mapping[str, str]) -> str:
-    """A text without the hash of the code, the keys of runs, and the versions in a certificate."""
-    return re.sub(r"(version of [^<]*<[^0-9]*>)[0-9][^<]*<", r"\1VERSION<", _shown(text, hidden))
-
-
 # Comparing, and keeping the record
 
 
@@ -459,29 +418,29 @@ def versions() -> dict[str, str]:
 
 
 def differences(run: str, before: Said, now: Said, *, same_libraries: bool = True) -> dict[str, str]:
-    """What differs between two runs: `run/file` or `run: field`, and in which parts."""
+    """What differs between two runs: `run/file` or `run: field`, and in which parts. Keys may be added to the JSON."""
     found = {}
-    for field in sorted((before.keys() | now.keys()) - {"files", "keys"}):
-        if before.get(field) != now.get(field):
-            found[f"{run}: {field}"] = _how(before.get(field), now.get(field))
-    if said := _unlike(before.get("keys"), now.get("keys")):
-        found[f"{run}: keys"] = said
+    if before["code"] != now["code"]:
+        found[f"{run}: code"] = f"{before['code']}, now {now['code']}"
+    told, said = before.get("keys", {}), now.get("keys", {})
+    if unlike := _unlike(told, {key: said[key] for key in told if key in said}):
+        found[f"{run}: keys"] = unlike
     old, new = before.get("files", {}), now.get("files", {})
     for name in sorted(old.keys() | new.keys()):
         if name not in new or name not in old:
             found[f"{run}/{name}"] = "is no longer written" if name in old else "was not written before"
-        elif said := _file_differs(name, old[name], new[name], same_libraries):
-            found[f"{run}/{name}"] = said
+        elif unlike := _file_differs(name, old[name], new[name], same_libraries):
+            found[f"{run}/{name}"] = unlike
     return found
 
 
 def _file_differs(name: str, old: Said, new: Said, same_libraries: bool) -> str:
     said = [f"{field} {old[field]}, now {new.get(field)}" for field in ("rows", "order")
             if field in old and old[field] != new.get(field)]  # fmt: skip
-    said += [f"{field}: {unlike}" for field in ("columns", "keys", "members")
+    said += [f"{field}: {unlike}" for field in ("columns", "keys")
              if (unlike := _unlike(old.get(field), new.get(field)))]  # fmt: skip
     by_parts = name.endswith(".parquet") and not same_libraries
-    if not said and not by_parts and old["sha256"] != new["sha256"]:
+    if not said and not by_parts and old.get("sha256") != new.get("sha256"):
         said = ["other bytes" + (", the same in every part" if len(old) > 1 else "")]
     return "; ".join(said)
 
@@ -495,15 +454,6 @@ def _unlike(old: Any, new: Any) -> str:
     told = (("gone", old.keys() - new.keys()), ("new", new.keys() - old.keys()),
             ("changed", {key for key in old.keys() & new.keys() if old[key] != new[key]}))  # fmt: skip
     return "; ".join(f"{word} {', '.join(sorted(keys))}" for word, keys in told if keys)
-
-
-def _how(old: Any, new: Any) -> str:
-    if isinstance(old, list) and isinstance(new, list):
-        return f"gone {[line for line in old if line not in new]}, new {[line for line in new if line not in old]}"
-    if isinstance(old, dict) and isinstance(new, dict):
-        keys = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-        return "; ".join(f"{key}: {old.get(key)}, now {new.get(key)}" for key in keys)
-    return f"{old}, now {new}"
 
 
 def recorded() -> Said:

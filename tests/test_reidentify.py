@@ -294,7 +294,7 @@ def test_sex_and_age_are_known_and_race_and_origin_are_sensitive(sf1: Scenario) 
 
 
 def test_a_scenario_must_say_by_what_people_are_known(sf1: Scenario) -> None:
-    with pytest.raises(InputError, match="unique_on"):
+    with pytest.raises(InputError, match="by what people are known"):
         Features(sf1.schema, sf1.bins, ())
     with pytest.raises(InputError, match="nothing is learnt"):
         Features(sf1.schema, {}, tuple(attribute.name for attribute in sf1.schema.attributes))

@@ -213,10 +213,11 @@ def _formed(option: Option, value: Any, door: Door) -> Any:
     if value is None:
         return None
     if option.shape == "named":
-        found = _pairs(option, value, door)
-        if "" in dict(found):
-            raise InputError(f"{option.told(value)}: expected {option.opt.metavar or 'NAME=VALUE'}")
-        return dict(found)
+        pairs = _pairs(option, value, door)
+        names = [name for name, _ in pairs]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InputError(f"{option.flag}: the name {twice[0]} is given twice; expected different ones")
+        return dict(pairs)
     if option.shape == "pairs":
         return _pairs(option, value, door)
     if option.shape == "many":
@@ -246,9 +247,12 @@ def _pairs(option: Option, value: Any, door: Door) -> tuple[tuple[str, Any], ...
             found.append((str(part[0]), _one(option, part[1], door)))
             continue
         name, equals, rest = str(part).partition("=") if isinstance(part, (str, Path)) else ("", "", "")
+        expected = f"expected {option.opt.metavar or 'NAME=VALUE'}"
+        if not equals and option.shape == "named":
+            raise InputError(f"{option.told(part)}: {expected}")
         if equals and not (name and rest):
             what = f"'{name}' cannot be a name" if not name else "nothing stands behind ="
-            raise InputError(f"{option.told(part)}: {what}; expected {option.opt.metavar or 'NAME=VALUE'}")
+            raise InputError(f"{option.told(part)}: {what}; {expected}")
         found.append((name if equals else "", _one(option, rest if equals else part, door)))
     return tuple(found)
 
