@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from glasshouse.commands.compare import compare
+from glasshouse.commands.declaration import declaration
+from glasshouse.commands.detect import detect
+from glasshouse.commands.reidentify import reidentify
+from glasshouse.commands.synthesize import synthesize
+from glasshouse.commands.vary import vary
+from glasshouse.commands.verify import verify
 from glasshouse.errors import InputError, unknown
 
 File = Annotated[Path, Field(strict=False)]  # a text in the file
@@ -18,6 +25,14 @@ Rate = Annotated[float, Field(ge=0, le=1)]
 Seed = Annotated[int, Field(ge=0)]
 BUILT_IN = "county"
 SHOWN = 60  # letters of a wrong value that a complaint repeats
+
+
+def option(function: Callable[..., Any], name: str, **otherwise: Any) -> Any:
+    """A key that is an option of a command: its default, its limits and its help are those of the function."""
+    declared = declaration(function).by_name[name]
+    limits = {"ge": declared.opt.least, "le": declared.opt.most}
+    said = {"default": declared.default, "description": declared.opt.help.rstrip(".")} | otherwise
+    return Field(**{key: limit for key, limit in limits.items() if limit is not None} | said)
 
 
 class _Part(BaseModel):
@@ -37,18 +52,18 @@ class Input(_Part):
     occupancy_tables: File | None = Field(default=None, description="published tables of households, for [occupancy]")
     properties: File | None = Field(default=None, description="a second agency's properties, for [occupancy]")
     geometry: File | None = Field(default=None, description="where places lie: GeoJSON, or codes with x and y")
-    codebook: File | None = Field(default=None, description="the codebook of an NHGIS extract")
-    assume_published: str = Field(default="seen", description="all, seen or a list: tables with no number in the file")
+    codebook: File | None = option(vary, "codebook")
+    assume_published: str = option(vary, "assume_published")
 
 
 class Synthetic(_Part):
     """A county of `glasshouse synthesize` instead of files."""
 
-    persons: int = Field(default=20_000, ge=200, description="how many persons")
+    persons: int = option(synthesize, "persons", default=20_000, ge=200)
     seed: Seed = 1
-    preset: str = Field(default="national", description="a preset of synthesize, or a TOML file")
-    commercial: str = Field(default="2010-like", description="how good the bought list is: low, 2010-like or high")
-    subsidised: Rate = Field(default=0.03, description="share of households in subsidised properties")
+    preset: str = option(synthesize, "preset")
+    commercial: str = option(synthesize, "commercial")
+    subsidised: Rate = option(synthesize, "subsidised")
 
 
 class Attackers(_Part):
@@ -59,7 +74,7 @@ class Attackers(_Part):
         default_factory=list, description="lists as an attacker might buy them, made from the records"
     )
     perfect: bool = Field(default=True, description="also somebody who knows block, sex and age of everybody")
-    leave_one_out: int = Field(default=0, ge=0, description="persons of each group taken out one by one")
+    leave_one_out: int = option(reidentify, "leave_one_out")
 
     @model_validator(mode="after")
     def _own_names(self) -> Attackers:
@@ -79,16 +94,16 @@ class Claims(_Part):
     """What must be true of households (glasshouse verify)."""
 
     scenario: str
-    columns: int = Field(default=6, ge=1, description="claims that name at least so many columns")
-    pick: str = Field(default="", description="only so many blocks of a size, as median:20")
-    leaks: Literal["", "table", "family"] = Field(default="", description="which tables give the claims away")
+    columns: int = option(verify, "columns")
+    pick: str = option(verify, "pick")
+    leaks: Literal["", "table", "family"] = option(verify, "leaks")
 
 
 class Occupancy(_Part):
     """What the numbers of two agencies give away together (glasshouse detect)."""
 
     scenario: str
-    model: Literal["sharp", "paper"] = "sharp"
+    model: Literal["sharp", "paper"] = option(detect, "model")
 
 
 class Noise(_Part):
@@ -109,9 +124,9 @@ class Noise(_Part):
 class Protections(_Part):
     """The same attacks on every protection (glasshouse compare)."""
 
-    plan: str = Field(default="audit", description="a plan of compare, or a TOML file")
+    plan: str = option(compare, "plan", default="audit")
     settings: list[str] = Field(default_factory=list, description="only these of the plan")
-    seeds: int = Field(default=0, ge=0, description="how many of the plan's seeds; 0 for all")
+    seeds: int = option(compare, "seeds")
 
 
 class Microdata(_Part):
