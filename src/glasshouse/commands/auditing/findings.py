@@ -29,14 +29,12 @@ from glasshouse.report.sections import people as audit_people
 from glasshouse.report.sections.answers import About
 from glasshouse.report.sections.certainty import Certainty
 from glasshouse.report.sections.methods import definitions, label, methods, terms_of
+from glasshouse.report.words import phrase, say
 from glasshouse.scenarios.load import Scenario, load
 
 MAPPED = 3000  # places that a map can still show
 EXAMPLES = 12  # claims shown in words
-NAMES = {
-    "CEF": "confidential records", "HDF": "published records", "MDG": "the commonest answer of the place (MDG)",
-    "PRG": "answers in proportion (PRG)",
-}  # fmt: skip
+NAMES = ("CEF", "HDF", "MDG", "PRG")  # whose answers are compared, besides the rebuilt records
 
 
 @dataclass(frozen=True)
@@ -228,17 +226,17 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
             summary["protections"] = _protections(found)
         else:
             compared = None
-            reason = "no setting could be tried; compared/manifest.json says why"
+            reason = phrase("audit.no_setting")
             found.left_out.append(("compare", "which protection stops it, at what price?", reason))
     shapes = found.shapes(certainty)
     if files.geometry is not None and shapes is None:
-        found.left_out.append(("map", "where?", f"no code of {files.geometry.name} is one of the tables'"))
+        found.left_out.append(("map", "where?", phrase("audit.no_codes", file=files.geometry.name)))
     sections.insert(0, audit_certainty.where(certainty, shapes))
     places, units = found.contradictions()
     summary |= {"contradictions": places, "units_left_out": units}
     if places:
-        units_told = f"{units:,} {certainty.unit if units == 1 else plural(certainty.unit)}"
-        told = f"{places:,} places have numbers that cannot all be true; {units_told} left out of all figures"
+        named = certainty.unit if units == 1 else plural(certainty.unit)
+        told = phrase("audit.contradictions", places=places, number=units, units=named)
         found.left_out.append(("check", "contradictions", told))
     sections += [found.rules(certainty), methods(found.left_out)]
     verdicts: tuple[Verdict, ...] = (
@@ -269,24 +267,18 @@ def _published(files: Files) -> str:
     """What stands behind `nothing` in a comparison, where the tables audited are of other records."""
     if files.published in (None, files.records):
         return ""
-    return (
-        "'nothing' publishes the confidential records as they are; the tables that were audited are made from records "
-        "that are already changed, so their figures differ."
-    )
+    return phrase("audit.nothing_is_the_truth")
 
 
 def _in_one_sentence(certainty: Certainty, verdicts: Sequence[Verdict], left_out: int) -> Sentence:
     """What a director should know after one line."""
-    said = "{} of the records follow from these tables for certain"
-    cells: list[Cell] = [certainty.share]
+    people: Sentence = ""
     precision = verdicts[2]
     if precision.number is not None and isinstance(precision.beside, Said):
-        said += "; about the most exposed, an attacker with names is right in {} of cases, guessing in {}"
-        cells += [precision.number, *precision.beside.cells]
-    if left_out:
-        units = certainty.unit if left_out == 1 else plural(certainty.unit)
-        said += f". All figures are without {left_out:,} {units} whose numbers cannot all be true"
-    return Said(f"{said}.", tuple(cells))
+        people = say("audit.with_people", precision=precision.number, guess=precision.beside.cells[0])
+    units = certainty.unit if left_out == 1 else plural(certainty.unit)
+    without = phrase("audit.without_units", number=left_out, units=units) if left_out else ""
+    return say("audit.in_one_sentence", share=certainty.share, people=people, without=without)
 
 
 # the thresholds that each of the four numbers is judged by
@@ -322,7 +314,7 @@ def _people(found: _Found, summary: Json, cells: dict[str, Cell]) -> tuple[Secti
     known = {"CEF", "HDF", "MDG", "PRG"}
     data = next(name for name in rates["data"].unique(maintain_order=True) if name not in known)
     attacker = found.files.strongest
-    names = NAMES | {data: "rebuilt records"}
+    names = {name: phrase(f"audit.data.{name}") for name in NAMES} | {data: phrase("audit.rebuilt")}
     path = found.folder / "risk" / "leave-one-out.parquet"
     left_out = pl.read_parquet(path) if path.is_file() else None
     places = {row["band"]: row["blocks"] for row in found.told("solvar", "summary.json")["by_size"]}
@@ -364,23 +356,16 @@ def _protections(found: _Found) -> list[Json]:
 
 def _about(found: _Found, certainty: Certainty) -> str:
     tables = len(found.config.tables or found.scenario.tables)
-    given = "the office's own records" if found.files.counted else "published tables"
-    what = "invented records of a synthetic county" if found.config.synthetic else given
-    levels = f"{plural(certainty.place)} and {plural(certainty.unit)}"
-    return f"{found.scenario.title}: {tables} tables of {levels}, from {what}."
+    given = "from_records" if found.files.counted else "from_tables"
+    return phrase(
+        "audit.about", scenario=found.scenario.title, tables=tables, places=plural(certainty.place),
+        areas=plural(certainty.unit), source=phrase(f"audit.{'from_synthetic' if found.config.synthetic else given}"),
+    )  # fmt: skip
 
 
 # Which direction passes a threshold: higher for all but solvar
 
 _LOWER = ("solvar_mean",)
-_WORDS = {
-    "share_certain": "share of certain records", "zero_solvar_share": "share of places with one solution",
-    "solvar_mean": "solvar", "precision_exposed": "precision for the most exposed",
-    "advantage_exposed": "precision for the most exposed above guessing",
-    "found_exposed": "share of the most exposed found",
-    "claims_households": "share of households singled out", "detected_blocks": "share of places with a detection",
-    "posterior": "average posterior",
-}  # fmt: skip
 
 
 def _passed(config: Config, summary: Mapping[str, Any], cells: Mapping[str, Cell]) -> list[tuple[str, Sentence]]:
@@ -394,7 +379,7 @@ def _passed(config: Config, summary: Mapping[str, Any], cells: Mapping[str, Cell
             raise InputError(f"thresholds.{key} is set, but there was nobody to measure it on; leave it out")
         if _beyond(key, value, limit):
             side = "below" if key in _LOWER else "above"
-            words = f"{_WORDS[key]} is {value:.1%}, {side} the threshold {key} = {limit:g}"
-            said = Said(f"The {_WORDS[key]} is {{}}, {side} the threshold of {limit:.1%}.", (cells[key],))
-            found.append((words, said))
+            what = phrase(f"audit.threshold.{key}")
+            words = f"{what} is {value:.1%}, {side} the threshold {key} = {limit:g}"
+            found.append((words, say(f"audit.{side}", what=what, value=cells[key], limit=limit)))
     return found
