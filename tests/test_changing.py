@@ -29,7 +29,9 @@ def test_a_page_of_twenty_changes_names_three_files_at_most_and_all_are_there() 
             if "<" in name:  # a file of one's own: its folder is there
                 assert (SRC / Path(name).parent).is_dir() or "scenario" in name, name
             else:
-                assert (SRC / name).is_file() or (ROOT / name).is_file() or name in ("scenario.toml", "findings.py"), name
+                assert (SRC / name).is_file() or (ROOT / name).is_file() or name in ("scenario.toml", "findings.py"), (
+                    name
+                )
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_figures_without_a_folder_are_held_in_memory(tmp_path: Path, monkeypatch
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     drawn = gh.infer.figures(only=[1, 8])
     assert list(tmp_path.iterdir()) == []
-    assert drawn.figure()._repr_html_().count("<svg") == 1 and drawn.frame("figure-08").height > 5
+    assert drawn.figure()._repr_html_().count("<svg") >= 1 and drawn.frame("figure-08").height > 5
     assert drawn.said() == {"written": ["figure-01.svg", "figure-01.csv", "figure-08.svg", "figure-08.csv"]}
     drawn.write(tmp_path / "held")
     (tmp_path / "kept").mkdir()

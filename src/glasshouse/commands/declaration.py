@@ -213,26 +213,23 @@ def _formed(option: Option, value: Any, door: Door) -> Any:
     if value is None:
         return None
     if option.shape == "named":
-        pairs = _pairs(option, value, door)
-        names = [name for name, _ in pairs]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise InputError(f"{option.flag}: the name {twice[0]} is given twice; expected different ones")
-        return dict(pairs)
+        return dict(_pairs(option, value, door))
     if option.shape == "pairs":
         return _pairs(option, value, door)
     if option.shape == "many":
         whole = isinstance(value, (str, Path)) and (option.positional or option.opt.repeated)  # no commas there
-        return tuple(_one(option, part, door) for part in ([value] if whole else _listed(value)))
+        return tuple(_one(option, part, door) for part in ([value] if whole else _listed(option, value)))
     return _one(option, value, door)
 
 
-def _listed(value: Any) -> Iterable[Any]:
+def _listed(option: Option, value: Any) -> Iterable[Any]:
     """Several values: texts between commas, any collection, NAME=VALUE of a mapping; one alone will do."""
     if isinstance(value, (str, Path)):
         return [part.strip() for part in str(value).split(",") if part.strip()]
     if isinstance(value, Mapping):
         return [f"{name}={part}" for name, part in value.items()]
-    alone = isinstance(value, (Filed, Frame)) or not isinstance(value, Iterable)
+    file = option.kind is Path and isinstance(value, (Filed, Frame))  # a column of texts is several
+    alone = file or not isinstance(value, Iterable)
     return [value] if alone else value
 
 
@@ -253,6 +250,8 @@ def _pairs(option: Option, value: Any, door: Door) -> tuple[tuple[str, Any], ...
         if equals and not (name and rest):
             what = f"'{name}' cannot be a name" if not name else "nothing stands behind ="
             raise InputError(f"{option.told(part)}: {what}; {expected}")
+        if option.shape == "named" and name in dict(found):
+            raise InputError(f"{option.told(part)}: the name {name} is given twice; expected different ones")
         found.append((name if equals else "", _one(option, rest if equals else part, door)))
     return tuple(found)
 
