@@ -34,10 +34,7 @@ class Audited(Result[Summary]):
         name = "report.html" if "report.html" in self.files else "report-public.html"
         return self.ended.files.read(name).decode()
 
-    @property
-    def numbers(self) -> pl.DataFrame:
-        """Every number of the report, with its definition and source."""
-        return self.frame("numbers")
+    numbers: pl.DataFrame  # every number of the report, with its definition and source
 
     def said(self) -> dict[str, object]:
         """The summary for scripts; what exceeds a threshold is among the findings."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glasshouse.commands.declaration import command
 from glasshouse.commands.options import ScenarioName, SomeTables, TablesGiven, Threads, inputs_of, notes_on
-from glasshouse.commands.result import DONE, FINDINGS, Result
+from glasshouse.commands.result import DONE, FINDINGS, SHOWN_ROWS, Result
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
@@ -53,9 +53,8 @@ class Checked(Result[Agreement]):
         rows = [(one["level"], one["geoid"], one["statement"]) for one in self.summary.findings]
         return pl.DataFrame(rows, schema={"level": pl.String, "geoid": pl.String, "statement": pl.String}, orient="row")
 
-    @property
-    def frames(self) -> Mapping[str, pl.DataFrame]:
-        return {"findings": self.findings}
+    def _glance(self) -> Iterator[tuple[str, int, pl.DataFrame]]:
+        yield "findings", self.findings.height, self.findings.head(SHOWN_ROWS)
 
 
 @command(

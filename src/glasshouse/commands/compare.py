@@ -28,19 +28,9 @@ PlanName = Annotated[str, Opt("Which protections: a plan by name, or a TOML file
 class Compared(Result[Comparison]):
     """Measures of every setting with every seed; their means are in `frame("summary")`."""
 
-    @property
-    def measures(self) -> pl.DataFrame:
-        return self.frame("measures")
-
-    @property
-    def front(self) -> pl.DataFrame:
-        """Settings with their risk and cost; `dominated`: another is better in both."""
-        return self.frame("front")
-
-    @property
-    def uses(self) -> pl.DataFrame:
-        """Every error of every table, and what typical uses make of them."""
-        return self.frame("uses")
+    measures: pl.DataFrame
+    front: pl.DataFrame  # settings with their risk and cost; `dominated`: another is better in both
+    uses: pl.DataFrame  # every error of every table, and what typical uses make of them
 
 
 @dataclass(frozen=True)

@@ -34,39 +34,14 @@ class Detected(Result[Summary]):
 
     shown = ("places", "reasons", "rates")
 
-    @property
-    def places(self) -> pl.DataFrame:
-        return self.frame("places")
-
-    @property
-    def left_out(self) -> pl.DataFrame:
-        """Places of which nothing is asked, and why."""
-        return self.frame("left-out")
-
-    @property
-    def reasons(self) -> pl.DataFrame:
-        """For every place with a certain violation, published numbers that imply it (`why`)."""
-        return self.frame("reasons")
-
-    @property
-    def solutions(self) -> pl.DataFrame:
-        """The most likely data sets (`solutions`)."""
-        return self.frame("solutions")
-
-    @property
-    def ranking(self) -> pl.DataFrame:
-        """Kinds of household that break the rule in the likely data sets, the most frequent first (`solutions`)."""
-        return self.frame("ranking")
-
-    @property
-    def matches(self) -> pl.DataFrame:
-        """Who of the true households each attacker would point at (`truth`)."""
-        return self.frame("matches")
-
-    @property
-    def rates(self) -> pl.DataFrame:
-        """How often attackers are right (`truth`)."""
-        return self.frame("rates")
+    places: pl.DataFrame
+    left_out: pl.DataFrame  # places of which nothing is asked, and why
+    reasons: pl.DataFrame  # for every place with a certain violation, published numbers that imply it (`why`)
+    solutions: pl.DataFrame  # the most likely data sets (`solutions`)
+    # Kinds of household that break the rule in the likely data sets, the most frequent first (`solutions`).
+    ranking: pl.DataFrame
+    matches: pl.DataFrame  # who of the true households each attacker would point at (`truth`)
+    rates: pl.DataFrame  # how often attackers are right (`truth`)
 
 
 @command(

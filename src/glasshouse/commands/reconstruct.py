@@ -45,13 +45,8 @@ class Rebuilt(Attacked):
 class Reconstructed(Result[Rebuilt]):
     """Records that fit, and how each place's were found."""
 
-    @property
-    def records(self) -> pl.DataFrame:
-        return self.frame("records")
-
-    @property
-    def places(self) -> pl.DataFrame:
-        return self.frame("places")
+    records: pl.DataFrame
+    places: pl.DataFrame
 
 
 @command(

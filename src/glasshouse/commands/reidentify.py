@@ -27,28 +27,11 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
 class Reidentified(Result[Summary]):
     """How many people could be identified, by group and size of the place, beside guessing."""
 
-    @property
-    def rates(self) -> pl.DataFrame:
-        return self.frame("rates")
-
-    @property
-    def agreement(self) -> pl.DataFrame:
-        """How well the records agree with the truth."""
-        return self.frame("agreement")
-
-    @property
-    def guessers(self) -> pl.DataFrame:
-        return self.frame("guessers")
-
-    @property
-    def leave_one_out(self) -> pl.DataFrame:
-        """What each person's own answer gave away, if that was asked."""
-        return self.frame("leave-one-out")
-
-    @property
-    def links(self) -> pl.DataFrame:
-        """Who was linked to which record, if that was asked: confidential."""
-        return self.frame("links")
+    rates: pl.DataFrame
+    agreement: pl.DataFrame  # how well the records agree with the truth
+    guessers: pl.DataFrame
+    leave_one_out: pl.DataFrame  # what each person's own answer gave away, if that was asked
+    links: pl.DataFrame  # who was linked to which record, if that was asked: confidential
 
 
 @command(

@@ -67,17 +67,24 @@ class Result(Generic[S]):
         """A data file as a frame, by its name without the ending."""
         import polars as pl
 
-        frames = {one.partition(".")[0]: one for one in self.files if one.endswith(FRAMES)}
+        frames = self._files_of_frames()
         if name not in frames:
             raise unknown(f"frame of {self.command}", name, frames)
         source = self.ended.files.open(frames[name])
         return pl.read_parquet(source) if frames[name].endswith(".parquet") else pl.read_csv(source, infer_schema=False)
 
-    @property
-    def frames(self) -> Mapping[str, pl.DataFrame]:
-        """Every data file, by its name."""
-        names = [one.partition(".")[0] for one in self.files if one.endswith(FRAMES)]
-        return {name: self.frame(name) for name in names}
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        """A frame, by the name of its file: `found.places`; a result declares those that it may have."""
+        declared = any(name in vars(kind).get("__annotations__", {}) for kind in type(self).__mro__)
+        if name == "ended" or not declared:
+            raise AttributeError(f"'{type(self).__name__}' has no attribute '{name}'")
+        return self.frame(name.replace("_", "-"))
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name.replace("-", "_") for name in self._files_of_frames())]
+
+    def _files_of_frames(self) -> dict[str, str]:
+        return {one.partition(".")[0]: one for one in self.files if one.endswith(FRAMES)}
 
     def figure(self, name: str = "") -> Drawn:
         """A picture of the result: the first one, or that of this name."""
@@ -85,7 +92,9 @@ class Result(Generic[S]):
 
         pictures = {one.removesuffix(".svg"): one for one in self.files if one.endswith(".svg")}
         if not pictures:
-            raise InputError(f"this result of {self.command} has no picture; its frames: {', '.join(self.frames)}")
+            raise InputError(
+                f"this result of {self.command} has no picture; its frames: {', '.join(self._files_of_frames())}"
+            )
         if name and name not in pictures:
             raise unknown(f"picture of {self.command}", name, pictures)
         return Drawn(self.ended.files.read(pictures[name or next(iter(pictures))]).decode())
@@ -150,6 +159,18 @@ class Result(Generic[S]):
     def _repr_html_(self) -> str:
         return "".join(self._html())
 
+    def _glance(self) -> Iterator[tuple[str, int, pl.DataFrame]]:
+        """The frames that matter most: the name of each, how many rows it has, and the first of them."""
+        import polars as pl
+
+        files = self._files_of_frames()
+        first = [name for name in self.shown if name in files]
+        for name in [*first, *(name for name in files if name not in first)][:SHOWN_FRAMES]:
+            source = self.ended.files.open(files[name])
+            whole = self.frame(name).lazy() if not files[name].endswith(".parquet") else pl.scan_parquet(source)
+            rows = whole.select(pl.len()).collect().item()
+            yield name.replace("-", "_"), int(rows), whole.head(SHOWN_ROWS).collect()
+
     def _html(self) -> Iterator[str]:
         yield f"<div><b>glasshouse {escape(self.command)}</b>"
         yield f"<pre>{escape(chr(10).join(self.lines()))}</pre>"
@@ -157,11 +178,8 @@ class Result(Generic[S]):
             yield f"<p><small>{escape(note)}</small></p>"
         if any(name.endswith(".svg") for name in self.files):
             yield self.figure()._repr_html_()
-        frames = self.frames
-        first = {name: frames[name] for name in self.shown if name in frames}
-        for name, frame in list({**first, **frames}.items())[:SHOWN_FRAMES]:
-            called = escape(name.replace("-", "_"))
-            yield f"<p><code>.{called}</code>: {frame.height:,} rows</p>{frame.head(SHOWN_ROWS)._repr_html_()}"
+        for name, rows, head in self._glance():
+            yield f"<p><code>.{escape(name)}</code>: {rows:,} rows</p>{head._repr_html_()}"
         yield "</div>"
 
 

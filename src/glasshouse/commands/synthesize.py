@@ -22,44 +22,14 @@ class Synthesized(Result[Summary]):
 
     always_told: ClassVar[bool] = False
 
-    @property
-    def cef(self) -> pl.DataFrame:
-        """The truth: persons as they answered."""
-        return self.frame("cef")
-
-    @property
-    def hdf(self) -> pl.DataFrame:
-        """The same persons after households were swapped: what is published."""
-        return self.frame("hdf")
-
-    @property
-    def households(self) -> pl.DataFrame:
-        return self.frame("households")
-
-    @property
-    def commercial(self) -> pl.DataFrame:
-        """A list that an attacker may buy, with its gaps and errors."""
-        return self.frame("commercial")
-
-    @property
-    def attacker_perfect(self) -> pl.DataFrame:
-        """A list without gaps and errors."""
-        return self.frame("attacker-perfect")
-
-    @property
-    def sample(self) -> pl.DataFrame:
-        """A public-use sample: one household in ten, with no place finer than the county."""
-        return self.frame("sample")
-
-    @property
-    def housing(self) -> pl.DataFrame:
-        """Statistics of subsidised properties."""
-        return self.frame("housing")
-
-    @property
-    def blocks(self) -> pl.DataFrame:
-        """Where people live: codes, coordinates, sizes."""
-        return self.frame("blocks")
+    cef: pl.DataFrame  # the truth: persons as they answered
+    hdf: pl.DataFrame  # the same persons after households were swapped: what is published
+    households: pl.DataFrame
+    commercial: pl.DataFrame  # a list that an attacker may buy, with its gaps and errors
+    attacker_perfect: pl.DataFrame  # a list without gaps and errors
+    sample: pl.DataFrame  # a public-use sample: one household in ten, with no place finer than the county
+    housing: pl.DataFrame  # statistics of subsidised properties
+    blocks: pl.DataFrame  # where people live: codes, coordinates, sizes
 
     @property
     def datasheet(self) -> str:

@@ -25,35 +25,12 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
 class Tradeoff(Result[Summary]):
     """Fronts of privacy and utility, and what their points do to the data."""
 
-    @property
-    def fronts(self) -> pl.DataFrame:
-        """Every breakpoint of every front."""
-        return self.frame("fronts")
-
-    @property
-    def points(self) -> pl.DataFrame:
-        """Points of each front, evenly in U, and what the data and its aggregates are like there."""
-        return self.frame("points")
-
-    @property
-    def baselines(self) -> pl.DataFrame:
-        """The risk of the data and of its aggregates before anybody moves."""
-        return self.frame("baselines")
-
-    @property
-    def changes(self) -> pl.DataFrame:
-        """How each place changes, at the point asked for."""
-        return self.frame("changes")
-
-    @property
-    def places(self) -> pl.DataFrame:
-        """What the places are like, if there are attributes or groups that say so."""
-        return self.frame("places")
-
-    @property
-    def explained(self) -> pl.DataFrame:
-        """What explains how places change, if there are attributes or groups that may."""
-        return self.frame("explained")
+    fronts: pl.DataFrame  # every breakpoint of every front
+    points: pl.DataFrame  # points of each front, evenly in U, and what the data and its aggregates are like there
+    baselines: pl.DataFrame  # the risk of the data and of its aggregates before anybody moves
+    changes: pl.DataFrame  # how each place changes, at the point asked for
+    places: pl.DataFrame  # what the places are like, if there are attributes or groups that say so
+    explained: pl.DataFrame  # what explains how places change, if there are attributes or groups that may
 
     def figure(self, name: str = "front") -> Drawn:
         """A picture: front, risk, protection, baselines or changes."""

@@ -26,18 +26,9 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
 class Varied(Result[Summary]):
     """How far other records that fit can be, place by place, area by area, and for which groups of people."""
 
-    @property
-    def places(self) -> pl.DataFrame:
-        return self.frame("places")
-
-    @property
-    def areas(self) -> pl.DataFrame:
-        return self.frame("areas")
-
-    @property
-    def groups(self) -> pl.DataFrame:
-        """Records, and the certain among them, by the groups that the office's own tables use."""
-        return self.frame("groups")
+    places: pl.DataFrame
+    areas: pl.DataFrame
+    groups: pl.DataFrame  # records, and the certain among them, by the groups that the office's own tables use
 
     @property
     def certain_records(self) -> pl.DataFrame:

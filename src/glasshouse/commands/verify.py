@@ -32,44 +32,14 @@ class Verified(Result[Summary]):
 
     shown = ("claims", "places", "counts")
 
-    @property
-    def claims(self) -> pl.DataFrame:
-        """Descriptions that exactly m records fit, for certain; undecided ones have low < high."""
-        return self.frame("claims")
-
-    @property
-    def places(self) -> pl.DataFrame:
-        return self.frame("places")
-
-    @property
-    def counts(self) -> pl.DataFrame:
-        """How many records the claims of each number of columns are about."""
-        return self.frame("counts")
-
-    @property
-    def apart(self) -> pl.DataFrame:
-        """What is certain of records that are reported apart (homes where nobody lives)."""
-        return self.frame("apart")
-
-    @property
-    def reasons(self) -> pl.DataFrame:
-        """The fewest published numbers that make a claim certain (`why`)."""
-        return self.frame("reasons")
-
-    @property
-    def leaks(self) -> pl.DataFrame:
-        """Claims that depend on each table (`leaks`)."""
-        return self.frame("leaks")
-
-    @property
-    def absent(self) -> pl.DataFrame:
-        """The coarsest descriptions that nobody fits (`absent`)."""
-        return self.frame("absent")
-
-    @property
-    def cannot(self) -> pl.DataFrame:
-        """Descriptions whose count cannot be m (`cannot`)."""
-        return self.frame("cannot")
+    claims: pl.DataFrame  # descriptions that exactly m records fit, for certain; undecided ones have low < high
+    places: pl.DataFrame
+    counts: pl.DataFrame  # how many records the claims of each number of columns are about
+    apart: pl.DataFrame  # what is certain of records that are reported apart (homes where nobody lives)
+    reasons: pl.DataFrame  # the fewest published numbers that make a claim certain (`why`)
+    leaks: pl.DataFrame  # claims that depend on each table (`leaks`)
+    absent: pl.DataFrame  # the coarsest descriptions that nobody fits (`absent`)
+    cannot: pl.DataFrame  # descriptions whose count cannot be m (`cannot`)
 
 
 @command(

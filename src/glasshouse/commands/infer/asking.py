@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 
 from glasshouse.commands.declaration import Opt
-from glasshouse.commands.result import Result
+from glasshouse.commands.result import SHOWN_ROWS, Result
 from glasshouse.errors import InputError, unknown
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
@@ -42,6 +42,15 @@ class Answer(Result[S], Generic[S]):
         from glasshouse.engine.plain import plain
 
         return dict(plain(self.summary))
+
+    @property
+    def frames(self) -> Mapping[str, pl.DataFrame]:
+        """The answer as frames, where it is a table."""
+        return {}
+
+    def _glance(self) -> Iterator[tuple[str, int, pl.DataFrame]]:
+        for name, frame in self.frames.items():
+            yield name, frame.height, frame.head(SHOWN_ROWS)
 
     def frame(self, name: str) -> pl.DataFrame:
         frames = self.frames

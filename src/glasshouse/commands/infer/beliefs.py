@@ -53,10 +53,7 @@ class Believed:
 class PosteriorFound(Answer[Believed]):
     """What the adversary believes after one release."""
 
-    @property
-    def x2(self) -> pl.DataFrame:
-        """The belief about the count at the top, where more than one level was released."""
-        return self.frame("x2")
+    x2: pl.DataFrame  # the belief about the count at the top, where more than one level was released
 
     @property
     def frames(self) -> Mapping[str, pl.DataFrame]:

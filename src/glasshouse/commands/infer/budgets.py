@@ -40,15 +40,8 @@ class Assessed:
 class Plans(Answer[Planned | Assessed]):
     """What may be spent at each level, and the noise and risk that come of it."""
 
-    @property
-    def levels(self) -> pl.DataFrame:
-        """A row for each prior, adversary and level: rho, noise, risk."""
-        return self.frame("levels")
-
-    @property
-    def totals(self) -> pl.DataFrame:
-        """A row for each prior and adversary: what the whole is, and how it reads."""
-        return self.frame("totals")
+    levels: pl.DataFrame  # a row for each prior, adversary and level: rho, noise, risk
+    totals: pl.DataFrame  # a row for each prior and adversary: what the whole is, and how it reads
 
     @property
     def frames(self) -> Mapping[str, pl.DataFrame]:

@@ -32,10 +32,7 @@ class Exposure:
 class ExposureFound(Answer[Exposure]):
     """How exposed the persons of a file are."""
 
-    @property
-    def exposed(self) -> pl.DataFrame:
-        """Persons by the number of levels at which they are unique."""
-        return self.frame("exposed")
+    exposed: pl.DataFrame  # persons by the number of levels at which they are unique
 
     @property
     def frames(self) -> Mapping[str, pl.DataFrame]:
