@@ -1,4 +1,7 @@
-"""How does a declared command become one of the terminal? Its options are read from the declaration."""
+"""How does a declared command become one of the terminal? Its options are read from the declaration.
+
+On top of typer. cyclopts, which reads signatures itself, was tried: it takes twice as long to import (0.26 s for 0.14 s),
+draws its help and errors in boxes, and does not know arguments that may be a file or a frame."""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from glasshouse.cli.telling import tell
+from glasshouse.cli.output import tell
 from glasshouse.commands.declaration import Declared, Option, declaration
 from glasshouse.commands.namespace import Namespace
 from glasshouse.commands.result import Result

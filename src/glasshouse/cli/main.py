@@ -15,7 +15,7 @@ import typer
 
 from glasshouse import NAMESPACES, VERBS
 from glasshouse.cli.derive import add, add_group
-from glasshouse.cli.telling import Stopped, say
+from glasshouse.cli.output import Stopped, say
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
 from glasshouse.errors import InputError
 
