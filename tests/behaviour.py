@@ -174,7 +174,7 @@ RUNS = (
         "--leave-one-out 2 --swap 0.02,0.1 --seed 3 --workers 1 --out risk-swapped", "rebuilt rebuilt-near"),
     # what must be true of households
     Run("claims", f"verify tables-homes/t.parquet {DHC} --pick median:1 --why 2 --absent 1 --truth {HOMES} "
-        f"--prior-tract {HOMES} --prior-state {HOMES} --workers 1 --out claims", "tables-homes"),
+        f"--prior-tract {HOMES} --prior-state {HOMES} --workers 1 --out claims", "tables-homes", slow=True),
     Run("claims-leaks", f"verify tables-homes/t.parquet {DHC} --pick median:1 --leaks family --singletons --cannot 0 "
         "--columns 7 --workers 1 --out claims-leaks", "tables-homes"),
     Run("claims-norland", f"verify tables-norland/t.csv.gz {N} --columns 2 --leaks table --why 1 "
@@ -246,12 +246,12 @@ RUNS = (
         "--coordinates county/blocks.parquet --weight constant --coverage relaxed --at 0.5 --points 3 --out front-near",
         "county"),
     Run("compared", "compare hamlet --plan plan.toml --setting nothing --setting swap --workers 1 --out compared",
-        "hamlet"),
+        "hamlet", slow=True),
     Run("compared-one", "compare hamlet --plan plan.toml --setting round --workers 1 --out compared-one", "hamlet"),
     Run("compared-sides", "compare compared compared-one --out compared-sides", "compared compared-one"),
     Run("compare-plan", "compare --show-plan", json=False),
     # all of it
-    Run("audit", "audit --config audit.toml --workers 1 --out audit"),
+    Run("audit", "audit --config audit.toml --workers 1 --out audit", slow=True),
     Run("audit-norland", "audit --config norland.toml --workers 1 --out audit-norland", "tables-norland"),
     Run("audit-public", "audit --config norland.toml --public --workers 1 --out audit-public", "tables-norland"),
     Run("audit-plan", "audit --dry-run"),
