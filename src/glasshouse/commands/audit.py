@@ -235,15 +235,16 @@ def _told(seconds: float) -> str:
 def _notes(done: Mapping[str, Result[Any] | None]) -> list[str]:
     """What steps left out, or could not do in time."""
     from glasshouse.commands.check import Checked
+    from glasshouse.commands.compare import Compared
 
     notes = []
     for name, result in done.items():
         if result is None:
             continue
         refused, stopped = result.refused, result.ended.stopped_by_clock
-        if name == "compare":
-            reasons = {what: why.reason.partition(": ")[2] or why.reason for what, why in refused.items()}
-            notes += [f"warning: {what} is left out: {why}" for what, why in reasons.items()]
+        if isinstance(result, Compared):
+            settings = result.summary.settings_refused or {}
+            notes += [f"warning: '{what}' is left out: {why}" for what, why in settings.items()]
         elif refused:
             why = next(iter(refused.values())).reason
             notes.append(f"warning: {name}: {len(refused):,} units were left out; the first: {why}")

@@ -176,14 +176,16 @@ def _work(plan: ComparePlan, data: _Data, keep: Path | None, at: Workplace, work
 
     job = Job(plan, data.truth, data.attackers, data.places, at.ledger.folder, keep)
     tally = run(job, compare_one, every, at.ledger, Crew(workers), watch)
-    names = {one.code: f"'{one.setting.name}', seed {one.seed}" for one in every}
-    tally = replace(tally, refused={names[code]: why for code, why in tally.refused.items()})
+    runs_refused = [(one, tally.refused[one.code]) for one in every if one.code in tally.refused]
+    reasons = {one.setting.name: why.reason.removeprefix(f"{one.told}: ") for one, why in runs_refused}
+    tally = replace(tally, refused={f"'{one.setting.name}', seed {one.seed}": why for one, why in runs_refused})
     at.clear()
     put_together(at.ledger, at.path, {"measures": SCHEMA, "uses": USES_SCHEMA})
     truth = at.folder.manifest.hashes["truth"]
     made = concluded(at.path, plan.title, truth, len(every))
     notes = [*made.notes, *plan_notes(plan)]
-    return Made(made.summary, [MEASURES, USES, *made.outputs], made.lines, notes, tally)
+    summary = replace(made.summary, settings_refused=reasons or None)
+    return Made(summary, [MEASURES, USES, *made.outputs], made.lines, notes, tally)
 
 
 def _side_by_side(folders: Sequence[Path], out: Path | None, *, overwrite: bool) -> Ended[Comparison]:

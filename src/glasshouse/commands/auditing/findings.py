@@ -92,9 +92,8 @@ class _Found:
 
     def refused(self) -> dict[str, str]:
         """Settings that could not be tried, and why: each once, whatever the seed. A reason may quote the records."""
-        told = self.told("compared", "manifest.json")["counts"].get("refused", {})
-        found = {name.rpartition(", seed")[0]: why["reason"] for name, why in told.items()}
-        return {name.strip("'"): why.partition(": ")[2] or why for name, why in found.items()}
+        told: dict[str, str] = self.told("compared", "manifest.json")["counts"].get("settings_refused", {})
+        return told
 
     def shapes(self, certainty: Certainty) -> tuple[str, Mapping[str, Shape]] | None:
         """Where areas lie: as given, or the middle of a unit's places where there are too many of those."""

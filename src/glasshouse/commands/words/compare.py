@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ class Comparison:
     front: tuple[str, ...]
     truth: str  # the hash of the true records
     runs: int | None = None  # settings with seeds
+    settings_refused: Mapping[str, str] | None = None  # why, whatever the seed; a reason may quote the records
 
 
 def concluded(folder: Path, title: str, truth: str, runs: int | None = None) -> Made[Comparison]:
