@@ -6,7 +6,6 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from string import Formatter
@@ -103,7 +102,6 @@ def test_the_audit_speaks_another_language(tiny: Path, other: Path) -> None:
     """No sentence of the first language is left in the page, the workbook or the pictures of an audit."""
     with language(other):
         report = found_in(read_config(tiny / "tiny.toml"), tiny / "out").report
-        report = replace(report, verdict="", about="")  # what the command says of the whole
         for version in (report, publish(report, 10)):
             shown = unescape(page(version))
             assert not [one for one in sentences() if one in shown]
@@ -113,7 +111,8 @@ def test_the_audit_speaks_another_language(tiny: Path, other: Path) -> None:
         for one in report.verdicts:
             assert not re.search(r"[A-Za-z]{3,}", one.title)
     english = found_in(read_config(tiny / "tiny.toml"), tiny / "out").report
-    known = [one for one in sentences() if one in unescape(page(english))]
+    shown = unescape(page(english))
+    known = [one for one in sentences() if one in shown]
     assert len(known) > 100  # the search sees them where they are
 
 
