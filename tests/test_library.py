@@ -159,6 +159,7 @@ BAD: dict[str, tuple[Callable[[pl.DataFrame], object], str]] = {
     "too few workers": (lambda t: gh.vary(t, scenario=SF1, workers=0), "--workers 0: expected 1 to 256"),
     "a choice that is none": (lambda t: gh.reconstruct(t, scenario=SF1, nearest="x"), "unknown --nearest 'x'; known"),
     "two crews": (lambda t: gh.vary(t, scenario=SF1, workers=1, executor="dask://h:1"), "--workers and --executor"),
+    "a changed scenario": (lambda t: gh.vary(t, scenario=gh.scenario(SF1).choose(["P1"])), "was changed in Python"),
     "too many arguments": (lambda t: gh.vary(t, SF1), "vary takes tables; give the rest by name"),
 }
 

@@ -70,6 +70,12 @@ class Door:
             return str(value)
         source = getattr(value, "source", None)  # a scenario knows where it was loaded from
         if isinstance(source, str) and source:
+            from glasshouse.scenarios.load import load
+
+            if load(source) != value:
+                raise InputError(
+                    f"{name}: this scenario was changed in Python; give its name, and `only` for some tables"
+                )
             return source
         raise InputError(f"{name} is of type {type(value).__name__}; expected text")
 
