@@ -154,7 +154,7 @@ class _Asked:
         if self.leave_out:
             notes += self._leaving_notes()
         if self.links and self.run.out is None:
-            notes.append("note: --links without --out: who was linked to whom is not kept")
+            notes.append("note: --links without --out: who was linked to whom is in memory only, and no file is kept")
         return notes
 
     def _leaving_notes(self) -> list[str]:

@@ -32,10 +32,11 @@ class Varied(Result[Summary]):
 
     @property
     def certain_records(self) -> pl.DataFrame:
-        """The places in which some records are known for certain, most first."""
+        """How many records are known for certain, and by which proof: the places that have any, most first."""
         import polars as pl
 
-        return self.places.filter(pl.col("certain") > 0).sort("certain", descending=True, maintain_order=True)
+        some = self.places.filter(pl.col("certain") > 0).sort("certain", descending=True, maintain_order=True)
+        return some.select(some.columns[0], "population", "certain", "certain_upper", "certain_proof")
 
 
 @command(

@@ -53,9 +53,9 @@ class Bar(Protocol):
 
 
 @contextmanager
-def progress(description: str, *, shown: bool | None = None) -> Iterator[Bar]:
+def progress(description: str) -> Iterator[Bar]:
     """A bar on stderr with the time left, when that is a terminal; silence elsewhere."""
-    if not (_voice.get().bars if shown is None else shown) or not sys.stderr.isatty():
+    if not _voice.get().bars or not sys.stderr.isatty():
         yield lambda done, said="": None
         return
     from rich.console import Console  # late: --help must not wait for it
