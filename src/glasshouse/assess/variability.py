@@ -6,6 +6,7 @@ set has more than `population_upper`; where totals are published the two are the
 another fitting set of records is known to reach, `distance_upper` one that none exceeds; over the sum of both
 populations they are solvar and its upper bound, so none is above 1. In sums a place counts by its population: a
 distance is first brought to the scale of twice that, which changes nothing where totals are published.
+`certain_whole` persons are certain in every attribute that the scenario's tables tell, of `untold` ones some is not.
 `certain` persons are the same in every fitting set, at most `certain_upper` are; `unique` persons are alone in the
 place with what people are known by. Places without people are left out. Tables that are written call places blocks, as
 the contract has it.
@@ -31,6 +32,7 @@ from glasshouse.model.records import UNLIMITED
 from glasshouse.program.integer import Proof
 
 WORDS = ("place", "area", "proof")
+WHOLE = {"certain_whole": pl.col("certain"), "untold": pl.lit(0, pl.Int64)}  # and what they are where all is told
 NUMBERS = ("population", "population_upper", "distance", "distance_upper", "certain", "certain_upper", "unique")
 
 ZERO = one_solution()
@@ -45,6 +47,8 @@ _IN_ORDER = (  # what must hold of every place, and how to say it
         "distance_upper <= population + population_upper",
     ),
     (pl.col("unique") <= pl.col("population"), "unique <= population"),
+    (pl.col("certain_whole") <= pl.col("certain"), "certain_whole <= certain"),
+    (pl.col("untold") <= pl.col("population"), "untold <= population"),
 )
 
 
@@ -55,10 +59,13 @@ def inhabited(places: pl.DataFrame) -> pl.DataFrame:
     """
     if "population_upper" not in places.columns and "population" in places.columns:  # totals are published
         places = places.with_columns(pl.col("population").alias("population_upper"))
+    for name, usual in WHOLE.items():
+        if name not in places.columns and "certain" in places.columns:  # everything is told
+            places = places.with_columns(usual.alias(name))
     missing = [name for name in (*WORDS, *NUMBERS) if name not in places.columns]
     if missing:
         raise InputError(f"the places have no column '{missing[0]}'; expected {', '.join((*WORDS, *NUMBERS))}")
-    found = places.select(*WORDS, pl.col(NUMBERS).cast(pl.Int64))
+    found = places.select(*WORDS, pl.col(*NUMBERS, *WHOLE).cast(pl.Int64))
     for name in found.columns:
         if found[name].null_count():
             raise InputError(f"the column '{name}' of the places has a blank; expected a value in every row")
@@ -199,6 +206,10 @@ def headline(places: pl.DataFrame) -> Headline:
         proofs={proof.value: proofs.get(proof.value, 0) for proof in Proof},
         tracts=areas.height,
         zero_tracts=int(areas["zero"].sum()),
+        share_certain_whole=known["certain_whole"].sum() / population,
+        zero_solvar_share_whole=known.select((ZERO & (pl.col("untold") == 0)).sum()).item() / known.height,
+        solvar_mean_whole=known.select(pl.max_horizontal("distance", 2 * pl.col("untold")).sum()).item()
+        / (2 * population),
     )
 
 

@@ -8,6 +8,7 @@ places, they are equalities. Beyond the paper: how many records are certain alth
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from glasshouse.attack.published import Published, Unit, refuse_unfit
 from glasshouse.model.records import UNLIMITED, Codes, Count, Index
+from glasshouse.model.schema import Schema
 from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import linear
 from glasshouse.program.integer import Proof
@@ -56,6 +58,12 @@ class Kinds:
     cell: NDArray[np.int64]
     records: Count
     certain: Count
+
+    def whole(self, schema: Schema, names: Collection[str]) -> NDArray[np.bool_]:
+        """The kinds of which these attributes, which are not compared, are known all the same: they cannot be else."""
+        cells, at = np.unique(self.cell, return_inverse=True)
+        levels = [schema.levels_within(self.cells.levels(int(cell))) if names else {} for cell in cells]
+        return np.array([all(len(one[name]) == 1 for name in names) for one in levels], np.bool_)[at]
 
     def only(self, places: NDArray[np.bool_]) -> Kinds:
         """Those of some places."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from glasshouse.assess.certain_groups import GROUPS, grouped
 from glasshouse.assess.one_solution import have_one_solution
 from glasshouse.attack.published import Published, recounted
-from glasshouse.attack.vary import Far, admitted, vary
+from glasshouse.attack.vary import Far, Varied, admitted, vary
 from glasshouse.commands.work.reconstruct import METHOD, place_columns, start_of
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import InputError
@@ -30,6 +30,9 @@ _FAR = {
 }  # fmt: skip
 
 
+_OF_PLACES = {"unique": pl.Int64, "start_fits": pl.Boolean, "certain_whole": pl.Int64, "untold": pl.Int64}
+
+
 @dataclass(frozen=True)
 class Varying(Job):
     """What all units share of a run of vary."""
@@ -43,7 +46,7 @@ def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
     """The columns of the data files."""
     place, unit = scenario.geography.place, scenario.geography.unit
     return {
-        "places": pl.Schema({place: pl.String, unit: pl.String, **_FAR, "unique": pl.Int64, "start_fits": pl.Boolean}),
+        "places": pl.Schema({place: pl.String, unit: pl.String, **_FAR, **_OF_PLACES}),
         "areas": pl.Schema({area_level or unit: pl.String, plural(place): pl.Int64, **_FAR}),
         "groups": pl.Schema({unit: pl.String, **GROUPS}),
     }
@@ -69,6 +72,7 @@ def measure(job: Varying, item: Item) -> Done:
             *_far(far),
             pl.Series("unique", varied.unique),
             pl.Series("start_fits", given),
+            *_whole(job, varied),
         ]
     ).filter(pl.Series(named))
     codes_of_areas = (item.code,) if item.unit.areas is None else item.unit.areas.places
@@ -90,6 +94,23 @@ def measure(job: Varying, item: Item) -> Done:
     }
     groups = grouped(job.scenario, varied.kinds.only(named), item.code)
     return Done({"places": places, "areas": areas, "groups": groups}, counts, clock)
+
+
+def _whole(job: Varying, varied: Varied) -> list[pl.Series]:
+    """Of each place the records certain in every attribute that the scenario's tables tell, and those not told in all.
+
+    Tables that are not published or not used tell less. The records of what is left are compared in fewer attributes,
+    and may seem more certain for it; in these two numbers they do not.
+    """
+    untold = job.scenario.attributes_told.intersection(job.published.left_out)
+    kinds, count = varied.kinds, len(varied.unique)
+    whole = kinds.whole(job.scenario.schema, untold)
+    numbers = (kinds.place[whole], kinds.certain[whole]), (kinds.place[~whole], kinds.records[~whole])
+    names = ("certain_whole", "untold")
+    return [
+        pl.Series(name, np.bincount(place, counts, count).astype(np.int64))
+        for name, (place, counts) in zip(names, numbers, strict=True)
+    ]
 
 
 def starts(
