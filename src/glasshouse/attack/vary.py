@@ -344,7 +344,9 @@ def _added_up(unit: Unit, alone: _Answer) -> Far:
         distance = np.minimum(distance, UNLIMITED)
         return Far(population, records, distance, most, certain, upper, tuple(proof), tuple(sure), rung, clock)
     told = tuple(Proof.UNDECIDED if most[area] else proof[area] for area in range(count))
-    certain_most = np.where(most == 0, certain, population)
+    fits = np.ones(count, np.bool_)
+    np.logical_and.at(fits, of, alone.fits[unit.named])
+    certain_most = np.where(most == 0, certain, np.where(fits, population, records))
     return Far(population, records, np.zeros(count, np.int64), most, certain, certain_most, told, told, rung, clock)
 
 
