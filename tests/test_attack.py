@@ -973,7 +973,7 @@ def test_what_nothing_limits_is_rebuilt_and_can_be_endlessly_far() -> None:
     assert target.fits(target.histogram(rebuilt.place, rebuilt.codes))
     endless = vary(target.published, target.unit, rebuilt.place, rebuilt.codes)
     assert endless.places.most.tolist() == [UNLIMITED] == endless.places.population_most.tolist()
-    assert endless.places.distance.tolist() == [UNLIMITED] and endless.places.certain.tolist() == [0]
+    assert endless.places.distance.tolist() == [UNLIMITED] and endless.places.certain.tolist() == [2]
     around = single(schema, [[0, 0], [1, 0]], (some,), (total_table(schema, "area", "A0"),))
     varied = vary(around.published, around.unit, *around.records(around.toy.truth), jointly=True)
     assert varied.areas.most.tolist() == [0] and varied.places.most.tolist() == [0]
