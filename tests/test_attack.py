@@ -18,7 +18,7 @@ from benchmarks.blocks import synthetic
 
 from glasshouse.attack.published import NothingFits, Published, Unit, recounted
 from glasshouse.attack.reconstruct import reconstruct
-from glasshouse.attack.vary import Varied, vary
+from glasshouse.attack.vary import Varied, admitted, vary
 from glasshouse.model.records import UNLIMITED, Records
 from glasshouse.model.release import Counts, Table, build_table
 from glasshouse.model.schema import EVERYONE, Group, Impossible, Recode, Schema
@@ -648,10 +648,10 @@ def test_numbers_around_limit_a_place_as_brute_force_says(rung: str, finest: boo
                 assert Proof.UNDECIDED not in (far.proof[place], far.certain_proof[place]), about
                 true = capped(target, place, keys, start)
                 assert far.most[place] == true.distance and far.certain[place] == true.certain, about
-                if finest or target.same:  # else ages of the start count, too
-                    cells = folded(target.toy.capped[place], keys)
-                    fits = (cells == folded(start[place], keys)).all(axis=1).any()
-                    assert plain.start_fits[place] == fits, about
+                cells = folded(target.toy.capped[place], keys)
+                fits = (cells == folded(start[place], keys)).all(axis=1).any()
+                assert plain.start_fits[place] == fits, about
+                assert admitted(target.published, target.unit, *records, finest=finest)[place] == fits, about
                 row = int(np.flatnonzero(target.inside(area) == place)[0])
                 joint = Truth.of(target.joint[area][:, [row], :], keys, start[[place]])
                 assert between(joint.distance, int(tight.places.most[place]), int(far.most[place])), about

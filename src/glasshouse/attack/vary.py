@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from glasshouse.attack.published import Published, Unit, refuse_unfit
 from glasshouse.model.records import UNLIMITED, Codes, Count, Index
 from glasshouse.model.schema import Schema
-from glasshouse.program.answers import minimum
+from glasshouse.program.answers import minimum, some
 from glasshouse.program.bounds import linear
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import CLIMB, Ladder, weaker
 from glasshouse.program.least import least
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import Start, farthest, start_of
+from glasshouse.program.reduce import split
 from glasshouse.program.tables.cells import Cells
 from glasshouse.program.tables.dealing import Dealing, dealt_alone, dealt_jointly, last_place
 from glasshouse.program.tables.histogram import Compiled, Problem, places_alone
@@ -145,7 +146,11 @@ def admitted(
     problem = places_alone(compiled, unit.counts, published.area(compiled, unit), tighten=tighten)
     start = _start(compiled, place, codes)
     begin, outside = problem.start(start.cell, start.place, start.counts)
-    return problem.programs.fit(begin) & ~outside & ~problem.bad
+    fits: NDArray[np.bool_] = problem.programs.fit(begin) & ~outside & ~problem.bad
+    doubtful = None if finest else _in_doubt(published, unit, problem, start, place, codes, fits, tighten=tighten)
+    if doubtful is not None:
+        fits[doubtful.at] = doubtful.fits
+    return fits
 
 
 def _start(compiled: Compiled, place: Index, codes: Codes) -> Start:
@@ -207,28 +212,60 @@ def _most_records(problem: Problem, counted: NDArray[np.bool_], ladder: Ladder) 
     return np.where(endless, UNLIMITED, np.minimum(-answers.floor, UNLIMITED))
 
 
-def _dealt(
-    published: Published, unit: Unit, alone: _Answer, start: Start, place: Index, codes: Codes, ladder: Ladder,
-    *, tighten: bool,
-) -> _Answer:  # fmt: skip
-    """The same, where it is not clear that records can have what only the area's tables tell: with that asked, too."""
+class _InDoubt(NamedTuple):
+    """The places in which it is not clear that records can have what only the area's tables tell: with that asked."""
+
+    at: Array
+    problem: Problem
+    start: Start
+    fits: NDArray[np.bool_]  # whether the records of the start can have it
+
+
+def _in_doubt(
+    published: Published, unit: Unit, problem: Problem, start: Start, place: Index, codes: Codes,
+    which: NDArray[np.bool_], *, tighten: bool,
+) -> _InDoubt | None:  # fmt: skip
+    """Those among some places; their records are dealt as they are, or, if that does not fit, in another way."""
     area, found = published.area(published.finest, unit), published.dealing(unit, tighten=tighten)
     if found is None or area is None:
-        return alone
-    longer, at = dealt_alone(alone.problem, *found, area, alone.far.most > 0)
+        return None
+    longer, at = dealt_alone(problem, *found, area, which)
     if not len(at):
-        return alone
+        return None
     row = np.full(len(unit.counts.places), -1, np.int64)
     row[at] = np.arange(len(at))
     both = _and_ways(start, found[0], published.finest.cells.of(codes), place)
     kept = row[both.place] >= 0
     begin = Start(row[both.place[kept]], both.cell[kept], both.counts[kept])
-    again = _ask(longer, begin, ladder)
+    x, lost = longer.start(begin.cell, begin.place, begin.counts)
+    fits = longer.programs.fit(x) & ~lost
+    if not fits.all():
+        free = ~longer.counted
+        bounds = (np.where(free, limit, x) for limit in (longer.programs.lower, longer.programs.upper))
+        held = replace(longer.programs, **dict(zip(("lower", "upper"), bounds, strict=True)))
+        answers = some(split(held, longer.bad | lost | fits), np.zeros(len(at), np.uint64), CLIMB)
+        other = start_of(longer, np.where(answers.fits[held.program_of], answers.x, 0))
+        stay = ~answers.fits[begin.place]
+        begin = Start(*(np.concatenate([a[stay], b]) for a, b in zip(_arrays(begin), _arrays(other), strict=True)))
+        fits |= answers.fits
+    return _InDoubt(at, longer, begin, fits)
+
+
+def _dealt(
+    published: Published, unit: Unit, alone: _Answer, start: Start, place: Index, codes: Codes, ladder: Ladder,
+    *, tighten: bool,
+) -> _Answer:  # fmt: skip
+    """The same, with what only the area's tables tell where it is not clear that records can have it."""
+    open_ = alone.far.most > 0
+    doubtful = _in_doubt(published, unit, alone.problem, start, place, codes, open_, tighten=tighten)
+    if doubtful is None:
+        return alone
+    again, at = _ask(doubtful.problem, doubtful.start, ladder), doubtful.at
     mine = np.isin(alone.problem.place, at)  # the same variables, but for the ways
     arrays = []
     for before, now in ((alone.x, again.x), (alone.low, again.low), (alone.met, again.met)):
         arrays.append(before.copy())
-        arrays[-1][mine] = now[longer.counted]
+        arrays[-1][mine] = now[doubtful.problem.counted]
     fits = alone.fits.copy()
     fits[at] = again.fits
     return _Answer(alone.problem, fits, *arrays, _put(alone.far, at, again.far))
