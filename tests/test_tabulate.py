@@ -17,7 +17,8 @@ from glasshouse.commands.work.tabulate import make_plan, tabulate_file
 from glasshouse.engine.progress import in_order
 from glasshouse.files import regroup as regroup_module
 from glasshouse.model.records import Interval, Records, satisfies
-from glasshouse.model.release import Release, Table
+from glasshouse.model.release import Release, Table, build_sums
+from glasshouse.model.schema import Attribute, Schema
 from glasshouse.model.tabulate import compile_tables, tabulate
 from glasshouse.scenarios.load import Scenario, load
 
@@ -181,3 +182,14 @@ def test_work_is_done_in_threads_and_given_back_in_order() -> None:
 
     assert list(in_order(work, range(50), workers=3)) == [item * item for item in range(50)]
     assert threading.get_ident() not in threads
+
+
+def test_a_table_that_counts_nobody_is_counted() -> None:
+    """A sum of numbers over records that have none of them: its one line counts no record at all."""
+    schema = Schema((Attribute("a", ("0", "1"), (), {"years": (0, 1)}),))
+    nobody = build_sums(
+        schema, name="T1", level="block", title="years", sums="years", variable=lambda line: f"T1_{line}",
+        universe=schema.where({"a": [0]}),
+    )  # fmt: skip
+    records = Records(schema, ("p",), np.zeros(2, np.int32), np.array([[0], [1]], np.int16))
+    assert tabulate(records, [nobody], "block").lower.tolist() == [[0]]

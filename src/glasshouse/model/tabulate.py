@@ -135,8 +135,8 @@ class _Group:
         """Every (position, column) that counts, in order: expand each pair attribute by attribute."""
         pair, position = np.arange(len(self.pairs)), np.zeros(len(self.pairs), np.int64)
         for kinds, inside, stride in zip(self.kinds, self.inside, self.strides, strict=True):
-            lengths = np.array([len(classes) for classes in inside])
-            begins, flat = np.cumsum(lengths) - lengths, np.concatenate(inside)
+            lengths = np.array([len(classes) for classes in inside], np.int64)
+            begins, flat = np.cumsum(lengths) - lengths, np.concatenate([np.empty(0, np.int64), *inside])
             kind = kinds[pair]
             repeat = np.repeat(np.arange(len(pair)), lengths[kind])
             within = np.arange(len(repeat)) - np.repeat(np.cumsum(lengths[kind]) - lengths[kind], lengths[kind])
