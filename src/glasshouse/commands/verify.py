@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -183,13 +183,13 @@ class _Verify(Attack[Summary]):
             None if path is None else by_unit(records(path), scenario.geography, near)
             for path in (self.truth, self.prior_area)
         )
-        priors = coarsest_priors(records(self.prior_coarsest), scenario) if self.prior_coarsest else {}
-        items_with_records = with_records(items, scenario, truth, around)
+        enquiry = job.asking(Enquiry, asked=self.asked, priors={})
+        if self.prior_coarsest:
+            priors = coarsest_priors(records(self.prior_coarsest), scenario, enquiry.wording)
+            enquiry = replace(enquiry, priors=priors)
+        items_with_records = with_records(items, scenario, enquiry.wording, truth, around)
         kinds = schemas(scenario, self.asked)
-        return Prepared(
-            job.asking(Enquiry, asked=self.asked, priors=priors), items_with_records, examine, kinds,
-            (short,) if short else (),
-        )  # fmt: skip
+        return Prepared(enquiry, items_with_records, examine, kinds, (short,) if short else ())
 
     def _chosen(self, asking: Asking, near: Path) -> tuple[frozenset[str] | None, str]:
         """The places asked for (None when all are), and what to say if there are fewer; the file is read once more."""
