@@ -215,12 +215,28 @@ class _Verify(Attack[Summary]):
         return found, short if len(found) < number else ""
 
     def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:
+        from glasshouse.commands.work.verify import Enquiry
+
+        assert isinstance(job, Enquiry)
         geography, counts = asking.scenario.geography, tally.counts
+        said, groups = job.claimable, asking.scenario.wording.groups
+        unseen = [name for name, seen in zip(said.wording.columns, said.looked_at, strict=True) if not seen]
+        coarser = [
+            f"{name} in {len(found)} groups"
+            for name, found in said.wording.groups.items()
+            if len(found) < len(groups[name])
+        ]
         notes = [
             f"warning: {table.name}: {table.doubt}; with an office's own file, leave it out (--tables)"
             for table in job.published.tables
             if table.doubt and (not self.asked.used or table.name in self.asked.used)
         ]
+        if coarser:
+            notes.append(f"note: claims name what the published tables tell apart: {', '.join(coarser)}")
+        if unseen:
+            place = geography.place
+            names = ", ".join(unseen)
+            notes.append(f"note: no table looks at {names}; whether a {place} is known as a whole is said without it")
         if other := counts["other_truth"]:
             places = geography.told({geography.place: other})
             notes.append(

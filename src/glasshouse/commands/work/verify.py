@@ -15,7 +15,7 @@ from glasshouse.assess.claims import PRIOR
 from glasshouse.assess.priors import Prior
 from glasshouse.attack.claims.absence import Patterns, absent, cannot, zero_masks
 from glasshouse.attack.claims.descriptions import predicate_of, told_by, values_of_records
-from glasshouse.attack.claims.hiding import without
+from glasshouse.attack.claims.hiding import leave_out, only, totals
 from glasshouse.attack.claims.reasons import Explainer, Lines
 from glasshouse.attack.claims.spelling import COLUMNS as DESCRIPTION
 from glasshouse.attack.claims.spelling import Teller
@@ -32,7 +32,7 @@ from glasshouse.files.units import Stream
 from glasshouse.model.geography import Geography
 from glasshouse.model.records import UNLIMITED, Codes, Index, satisfies
 from glasshouse.model.release import Counts, Table
-from glasshouse.model.schema import EVERYONE
+from glasshouse.model.schema import EVERYONE, Predicate
 from glasshouse.model.wording import Wording
 from glasshouse.scenarios.load import Scenario
 
@@ -68,8 +68,19 @@ class Enquiry(Job):
 
     def told_by(self, tables: tuple[Table, ...]) -> Claimable:
         """What may be claimed where these tables are published."""
-        schema, variables = self.scenario.schema, _columns(self.published.variables, tables)
-        return Claimable(schema, tables, variables, told_by(tables, variables, schema, self.scenario.wording))
+        schema, names = self.scenario.schema, {line.variable for table in tables for line in table.lines}
+        present = [variable for variable in self.published.variables if variable in names]
+        present += [one.lines[0].variable for one in (totals(tables, present, self.kept) if self.asked.drop else ())]
+        return Claimable(schema, tables, tuple(present), told_by(tables, present, schema, self.scenario.wording))
+
+    @property
+    def kept(self) -> tuple[Predicate | None, ...]:
+        """Whose number stays known, whatever is left out."""
+        return EVERYONE, self.scenario.wording.apart, self.scenario.wording.noun.where
+
+    def numbers(self, item: Item, tables: tuple[Table, ...]) -> tuple[Counts, Flags]:
+        """The numbers of these tables, without those that are left out because of their value; and which these are."""
+        return leave_out(only(item.unit.counts, tables), tables, self.asked.drop, self.kept)
 
     @property
     def wording(self) -> Wording:
@@ -126,12 +137,12 @@ def schemas(scenario: Scenario, asked: AboutClaims) -> dict[str, pl.Schema]:
 
 def examine(job: Enquiry, item: Examined) -> Done:
     """One unit: its claims, place by place, and what was asked besides."""
-    used, dropped = _published(job, item, job.used)
+    used, dropped = job.numbers(item, job.used)
     rng = job.generator(item.code, QUESTION)
     found = [verify(place, job.asked.columns, job.ladder) for place in places_of(job.claimable, used, rng, job.ladder)]
     page = _Page(job, item)
     for row, verified in enumerate(found):
-        page.add(row, verified, len(used.variables), int(dropped[row].sum()))
+        page.add(row, verified, dropped.shape[1], int(dropped[row].sum()))
         if job.asked.why:
             page.explain(row, verified, used)
         if job.asked.absent:
@@ -149,32 +160,6 @@ def examine(job: Enquiry, item: Examined) -> Done:
              "nobody_around": len(found) if page.around is not None and not page.around.total else 0,
              "nobody_coarsest": len(found) if job.priors and page.coarsest is None else 0}  # fmt: skip
     return Done(frames, notes, any(verified.clock for verified in found))
-
-
-def _columns(variables: Sequence[str], tables: Sequence[Table]) -> tuple[str, ...]:
-    """The variables that are lines of these tables."""
-    names = {line.variable for table in tables for line in table.lines}
-    return tuple(variable for variable in variables if variable in names)
-
-
-def _published(job: Enquiry, item: Item, tables: tuple[Table, ...]) -> tuple[Counts, Flags]:
-    """The numbers of these tables without those that are left out, and which these are."""
-    every = item.unit.counts
-    variables = _columns(every.variables, tables)
-    at = [every.column[variable] for variable in variables]
-    counts = Counts(every.level, every.places, variables, every.lower[:, at], every.upper[:, at])
-    dropped = _dropped(job, counts)
-    return without(counts, dropped), dropped
-
-
-def _dropped(job: Enquiry, counts: Counts) -> Flags:
-    """Published numbers that are left out because of their value; how many records there are stays known."""
-    wording = job.scenario.wording
-    kept = {line.variable for table in job.published.tables for line in table.lines
-            if line.predicate in (EVERYONE, wording.apart, wording.noun.where)}  # fmt: skip
-    free = np.array([variable not in kept for variable in counts.variables], np.bool_)
-    values = np.isin(counts.lower, job.asked.drop) & (counts.lower == counts.upper)
-    return np.asarray(values & free)
 
 
 class _Page:
@@ -239,7 +224,8 @@ class _Page:
         proof = [str(asked.settled.proof[one]) for one in kind]
         self._describe(
             "claims", row, values, m, low=low[chosen], high=high[chosen], proof=proof, kind=kind,
-            truth=[None] * len(m) if truth is None else truth, priors=self._chances(values, low[chosen], households[0], sure),
+            truth=[None] * len(m) if truth is None else truth,
+            priors=self._chances(values, low[chosen], households[0], sure),
         )  # fmt: skip
         self._apart(row, verified.apart)
         self._counts(row, code, verified, parts)
@@ -375,7 +361,7 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
                     found = lost(job.claimable, counts, columns, known, rng, job.ladder, singletons=only)
                 else:
                     longer = (*job.used, *group)
-                    more, _ = _published(job, item, longer)
+                    more, _ = job.numbers(item, longer)
                     columns, least = hidden(more, group), job.asked.columns
                     found = gained(job.told_by(longer), more, columns, least, rng, job.ladder, singletons=only)
             except NothingFits:  # something does fit; it was not found within the limits
