@@ -48,10 +48,9 @@ class Names:
         """How many records the places have, or between which bounds that is proved to lie."""
         ends = by_columns.select("households", "households_least", "households_most")
         number, least, most = ends.row(0) if ends.height else (0, 0, 0)
-        if number is None:
-            said = f"at least {least:,}" if most is None else f"{least:,} to {most:,}"
-            return f"{said} {self.records}"
-        return f"{number:,} {self.record if number == 1 else self.records}"
+        key = "exact" if number is not None else "between" if most is not None else "at_least"
+        word = self.record if number == 1 else self.records
+        return phrase(f"claims.counted.{key}", number=number or 0, least=least, most=most or 0, records=word)
 
 
 def tables(results: Results, names: Names = Names()) -> list[PaperTable]:  # noqa: B008  # frozen
