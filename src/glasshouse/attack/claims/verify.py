@@ -43,9 +43,13 @@ class Claimable:
 
     @cached_property
     def compiled(self) -> Compiled:
-        """The cells are the coarsest that the tables tell apart: nothing finer can be certain."""
+        """The cells are the coarsest that the tables and structural zeros tell apart: nothing finer can be certain.
+
+        Claims may name levels that tables do not tell apart, if zeros do; so any level of a cell must be possible in it.
+        """
         apart = [] if self.wording.apart is None else [self.wording.apart]
-        return compile_tables(self.schema, self.tables, self.variables, told_apart=apart)
+        zeros = [zero.predicate for zero in self.schema.impossible]
+        return compile_tables(self.schema, self.tables, self.variables, told_apart=[*apart, *zeros])
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
