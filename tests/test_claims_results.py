@@ -34,8 +34,10 @@ from glasshouse.commands.attack import Attacked
 from glasshouse.commands.words.verify import Summary, lines_for_people, summed
 from glasshouse.errors import InputError
 from glasshouse.report.beside import described
-from glasshouse.report.description import Measure
+from glasshouse.report.description import Measure, Share, text
 from glasshouse.report.render.drawing import pictures
+from glasshouse.report.sections.answers import claims as claims_section
+from glasshouse.report.sections.answers import singled_out
 from glasshouse.report.sections.claims import LEAST, columns_picture, picture, write
 from glasshouse.report.sections.claims_tables import Names, tables, whom
 from glasshouse.scenarios.load import load
@@ -657,3 +659,18 @@ def test_claims_that_make_no_sense_are_refused() -> None:
         baselines(TOY_CLAIMS.drop("p_tract", "p_state"))
     with pytest.raises(InputError, match="the claims have no column 'proof'"):
         undecided(TOY_CLAIMS.drop("proof"))
+
+
+def test_an_audit_without_the_truth_says_what_is_proved() -> None:
+    """The least that are represented, of the most there can be; nothing, where nothing limits them."""
+    summary = asdict(told(toy(truth=False)))
+    row = summary["by_columns"][0]
+    assert row["share"] is None and singled_out(row) == Share(2, 10, row["share_low"], row["share_high"])
+    lead = claims_section(summary, pl.DataFrame(), "block").lead
+    assert "At least" in text(lead)
+    assert singled_out({**row, "households_most": None}) is None
+    assert "At least" not in text(claims_section(asdict(told(toy())), pl.DataFrame(), "block").lead)
+    nothing = asdict(Summary("toy", "block", 1, 1, 0, claims=0))
+    assert (
+        text(claims_section(nothing, pl.DataFrame(), "block").lead) == "Nothing could be proved of single households."
+    )
