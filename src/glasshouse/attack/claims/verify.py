@@ -45,7 +45,7 @@ class Claimable:
     def compiled(self) -> Compiled:
         """The cells are the coarsest that the tables and structural zeros tell apart: nothing finer can be certain.
 
-        Claims may name levels that tables do not tell apart, if zeros do: so any level of a cell must be possible there.
+        Claims may name levels that tables do not tell apart, if zeros do: so every level of a cell must be possible.
         """
         apart = [] if self.wording.apart is None else [self.wording.apart]
         zeros = [zero.predicate for zero in self.schema.impossible]
