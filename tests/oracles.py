@@ -496,6 +496,7 @@ class Known:
     apart: NDArray[np.bool_]
     endless: NDArray[np.bool_]
     data: Ints  # data sets x kinds
+    looked_at: NDArray[np.bool_]  # of each column: does a line of some table depend on it?
 
     def range(self, chosen: NDArray[np.bool_]) -> tuple[int, int]:
         """The least and the most that these kinds hold together."""
@@ -515,7 +516,8 @@ class Known:
 
     def only(self, chosen: NDArray[np.bool_]) -> Known:
         """The same of some of the kinds: claims count no others."""
-        return Known(self.values[chosen], self.apart[chosen], self.endless[chosen], self.data[:, chosen])
+        endless, data = self.endless[chosen], self.data[:, chosen]
+        return Known(self.values[chosen], self.apart[chosen], endless, data, self.looked_at)
 
     def certain(self, least: int) -> dict[tuple[int, ...], int]:
         """Every description of at least so many columns that the same m >= 1 records match in every data set."""
@@ -532,9 +534,9 @@ class Known:
 
     @property
     def unique(self) -> bool:
-        """Do all data sets say the same of every record in every column?"""
-        full = {tuple(row) for row in self.values.tolist()}
-        return all(low == high for low, high in map(self.of, full))
+        """Do all data sets say the same of every record in every column that tables look at, if there is any?"""
+        full = {tuple(row) for row in np.where(self.looked_at, self.values, -1).tolist()}
+        return bool(self.looked_at.any()) and all(low == high for low, high in map(self.of, full))
 
 
 def matching(values: Ints, description: Sequence[int]) -> NDArray[np.bool_]:
@@ -580,7 +582,9 @@ def known_of(toy: Toy, wording: Wording, place: int) -> Known:
         endless[v] = all(high >= UNLIMITED for _, _, high in mine)
         if endless[v]:
             fewer.append(((v,), 0, max([0, *(low for _, low, _ in mine)])))
-    return Known(words[kept], np.array(apart, np.bool_)[kept], endless, listed(len(kept), fewer))
+    seen = {name for table in toy.tables for line in table.leaves if line.predicate for name, _ in line.predicate.sets}
+    looked_at = np.array([name in seen for name in wording.columns], np.bool_)
+    return Known(words[kept], np.array(apart, np.bool_)[kept], endless, listed(len(kept), fewer), looked_at)
 
 
 def wording_of(

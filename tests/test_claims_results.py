@@ -6,6 +6,7 @@ import csv
 import re
 import zipfile
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,12 @@ from glasshouse.commands.attack import Attacked
 from glasshouse.commands.words.verify import Summary, lines_for_people, summed
 from glasshouse.errors import InputError
 from glasshouse.report.beside import described
-from glasshouse.report.description import Measure
+from glasshouse.report.description import Measure, Share, text
 from glasshouse.report.render.drawing import pictures
+from glasshouse.report.sections.answers import claims as claims_section
+from glasshouse.report.sections.answers import singled_out
 from glasshouse.report.sections.claims import LEAST, columns_picture, picture, write
-from glasshouse.report.sections.claims_tables import tables, whom
+from glasshouse.report.sections.claims_tables import Names, tables, whom
 from glasshouse.scenarios.load import load
 
 Row = dict[str, Any]
@@ -54,7 +57,8 @@ COUNTS = {
 PLACES = {
     "place": pl.String, "tract": pl.String, "households": pl.Int64, "vacant": pl.Int64, "unique": pl.Boolean,
     "cells": pl.Int64, "claims": pl.Int64, "kinds": pl.Int64, "undecided": pl.Int64, "queries": pl.Int64,
-    "queries_dropped": pl.Int64,
+    "queries_dropped": pl.Int64, "households_low": pl.Int64, "households_high": pl.Int64, "vacant_low": pl.Int64,
+    "vacant_high": pl.Int64, "truth": pl.Int64,
 }  # fmt: skip
 
 
@@ -75,7 +79,15 @@ def place(block: int, households: int, known: bool | None = False, gone: int = 0
     return {
         "place": code(block), "tract": code(block)[:11], "households": households, "vacant": 1, "unique": known,
         "cells": 5, "claims": 0, "kinds": 0, "undecided": 0, "queries": 10, "queries_dropped": gone,
+        "households_low": households, "households_high": households, "vacant_low": 1, "vacant_high": 1,
+        "truth": households,
     }  # fmt: skip
+
+
+def between(block: int, low: int, high: int | None, truth: int | None = None) -> Row:
+    """A place of which the tables do not say how many households it has."""
+    bounds = {"households": None, "households_low": low, "households_high": high, "truth": truth}
+    return {**place(block, low), **bounds}
 
 
 def count(block: int, k: int, multiplicity: str, claims: int, least: int, most: int, real: int | None) -> Row:
@@ -147,13 +159,59 @@ def test_without_the_truth_the_interval_reaches_from_the_least_to_the_most() -> 
     assert by_columns(partly, TOY_PLACES)["represented"].null_count() == found.height  # of some blocks is not of all
 
 
-def test_shares_end_at_1_where_the_number_of_households_is_open() -> None:
-    """The places then have the least number there may be, and a truth of other tables may be anything."""
-    open_ = TOY_COUNTS.with_columns((pl.col("households_high") * 4).alias("households_high"), households=9)
-    found = by_columns(open_, TOY_PLACES)
-    assert found["represented_most"].to_list() == [16, 4, 32, 4]
-    assert found["share_most"].to_list() == [1.0, 0.4, 1.0, 0.4]
-    assert found["share"].max() == found["share_high"].max() == 1.0
+def test_a_share_is_between_bounds_where_the_number_of_households_is_open() -> None:
+    """Block 1 has 2 to 5, block 2 has none to 8: of the latter it is not known whether it has any."""
+    homes = places_of([between(1, 2, 5), between(2, 0, 8)])
+    counts = counts_of([count(1, 2, SINGLETON, 1, 1, 3, None), count(2, 2, SINGLETON, 1, 0, 4, None)])
+    (row,) = by_columns(counts, homes).to_dicts()
+    assert row["blocks"] == row["blocks_with_claim"] == 2
+    assert (row["households"], row["households_least"], row["households_most"]) == (None, 2, 13)
+    assert (row["share_least"], row["share_most"], row["share"]) == (1 / 13, 7 / 7, None)
+    assert 0 <= row["share_low"] <= row["share_least"] and row["share_high"] == 1
+    # nothing limits block 2: then the least share is nothing, and the most is as before
+    endless = places_of([between(1, 2, 5), between(2, 0, None)])
+    (row,) = by_columns(counts, endless).to_dicts()
+    assert (row["households_least"], row["households_most"]) == (2, None)
+    assert (row["share_least"], row["share_most"], row["share_low"]) == (0, 1, 0)
+    # with the truth, both numbers are its own
+    homes = places_of([between(1, 2, 5, truth=4), between(2, 0, None, truth=6)])
+    real = counts.with_columns(households=pl.Series([2, 1]))
+    (row,) = by_columns(real, homes).to_dicts()
+    assert (row["households"], row["represented"], row["share"]) == (10, 3, 0.3)
+    assert row["share_low"] < 0.3 < row["share_high"]
+    assert (row["share_least"], row["share_most"]) == (0, 1)
+    # of one place alone it says nothing of all
+    partly = by_columns(real, homes.with_columns(pl.when(pl.col("truth") == 4).then("truth").alias("truth")))
+    assert partly["households"].null_count() == partly["represented"].null_count() == partly["share"].null_count() == 1
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_the_bounds_of_a_share_are_those_of_all_numbers_that_are_possible(data: st.DataObject) -> None:
+    """Every number of households and of those represented, within their bounds, listed."""
+    homes, rows, ways = [], [], []
+    for block in range(data.draw(st.integers(1, 3))):
+        low = data.draw(st.integers(0, 3))
+        high = data.draw(st.integers(max(low, 1), 4))
+        least = data.draw(st.integers(0, low))
+        most = data.draw(st.integers(least, high))
+        homes.append(between(block, low, high))
+        rows.append(count(block, 2, EVERY, 1 if most else 0, least, most, None))
+        ways.append([(r, n) for n in range(low, high + 1) for r in range(least, min(most, n) + 1)])
+    (row,) = by_columns(counts_of(rows), places_of(homes)).to_dicts()
+    sums = [(sum(r for r, _ in one), sum(n for _, n in one)) for one in product(*ways)]
+    shares = [r / n for r, n in sums if n]
+    assert row["share_least"] == pytest.approx(min(shares)) and row["share_most"] == pytest.approx(max(shares))
+    assert (row["households_least"], row["households_most"]) == (min(n for _, n in sums), max(n for _, n in sums))
+
+
+def test_places_of_which_the_size_is_not_known() -> None:
+    """A place is left out only when it is proved to have no household; sizes that are open are in no other row."""
+    homes = places_of([between(1, 0, 3), between(2, 0, None), between(3, 2, 4), place(4, 2), place(5, 0)])
+    assert unique(homes).blocks == 4
+    assert sizes(homes).select("households", "blocks").rows() == [(2, 1), (None, 3)]
+    assert median_size(homes) is None
+    assert median_size(places_of([between(1, 0, 3), place(2, 3), place(4, 5)])) == 3
 
 
 def test_a_run_that_asks_about_singletons_only() -> None:
@@ -161,7 +219,7 @@ def test_a_run_that_asks_about_singletons_only() -> None:
     results = summed_up(TOY_CLAIMS.filter(pl.col("m") == 1), counts, TOY_PLACES, NAMES)
     for frame in (results.by_columns, results.baselines, results.columns_used, results.combinations):
         assert set(frame["multiplicity"]) == {SINGLETON}
-    assert not [line for line in lines_for_people(results) if "one or several" in line]
+    assert not [line for line in lines_for_people(results, Names()) if "one or several" in line]
     assert "any number" not in str(picture(results.by_columns, results.baselines))
     assert len(tables(results)) == 8
 
@@ -235,7 +293,7 @@ def test_no_claims_at_all() -> None:
     results = summed_up(nothing, zero, TOY_PLACES, NAMES)
     assert results.by_columns["block_share"].to_list() == [0.0] * 4
     assert results.by_columns["share_high"].min() > 0.5  # type: ignore[operator]  # two blocks say little
-    assert lines_for_people(results)[-1].endswith("0 of 0 claims")
+    assert lines_for_people(results, Names())[-1].endswith("0 of 0 claims")
     assert columns_picture(results.columns_used).title == "No claim is verified"
     assert len(tables(results)) == 8
 
@@ -252,6 +310,8 @@ def runs(draw: st.DrawFn) -> tuple[pl.LazyFrame, pl.DataFrame, pl.DataFrame]:
     for block in range(draw(st.integers(1, 6))):
         size = draw(st.integers(1, 12)) if not block else draw(st.integers(0, 12))
         homes.append(place(block, size, draw(st.sampled_from([True, False, None])), draw(st.integers(0, 10))))
+        homes[-1]["truth"] = size if with_truth else None
+        sure = 0
         for k in range(1, len(names) + 1):
             sets = st.lists(st.sampled_from(names), min_size=k, max_size=k, unique=True).map(" ".join)
             chance = st.one_of(st.none(), st.floats(0, 1))
@@ -265,8 +325,12 @@ def runs(draw: st.DrawFn) -> tuple[pl.LazyFrame, pl.DataFrame, pl.DataFrame]:
                 wanted = [c for c in found if c["m"] == 1 or (c["m"] and multiplicity == EVERY)]
                 some = sorted(draw(st.integers(low, size)) for low in before) if wanted else [0, 0, 0]
                 before = (some[0], some[0], some[0])
+                sure = max(sure, some[0])
                 real = some[1] if with_truth else None
                 counted.append(count(block, k, multiplicity, len(wanted), some[0], some[2], real))
+        if draw(st.booleans()) and (size or block):  # the tables leave open how many there are
+            low, high = draw(st.integers(sure, size)), draw(st.sampled_from([size, size + 3, None]))
+            homes[-1] |= {"households": size if low == high else None, "households_low": low, "households_high": high}
     return claims_of(rows), counts_of(counted), places_of(homes)
 
 
@@ -278,7 +342,11 @@ def test_shares_are_shares_and_intervals_hold_them(run: tuple[pl.LazyFrame, pl.D
     found = results.by_columns
     assert found.select("multiplicity", "k").rows() == [(m, k) for m in MULTIPLICITIES for k in range(1, 5)]
     assert (found["represented_least"] <= found["represented_most"]).all()
-    assert (found["represented_most"] <= found["households"]).all()  # never more than there are
+    assert (found["represented_most"] <= found["households_most"]).all()  # never more than there are
+    assert (found["households_least"] <= found["households_most"]).all()
+    assert (
+        (found["households"] >= found["households_least"]) & (found["households"] <= found["households_most"])
+    ).all()
     assert found.filter(~pl.col("block_share").is_between("block_share_low", "block_share_high")).is_empty()
     untold = found.filter(pl.col("share").is_null())
     assert (untold["share_low"] <= untold["share_least"]).all() and (untold["share_most"] <= untold["share_high"]).all()
@@ -301,7 +369,7 @@ def test_shares_are_shares_and_intervals_hold_them(run: tuple[pl.LazyFrame, pl.D
     assert np.all(np.diff(order, axis=1) >= -1e-12)
     assert (results.baselines["p90"] <= results.baselines["max"] + 1e-12).all()
     assert results.sizes["blocks"].sum() == results.unique.blocks == found["blocks"][0]
-    text = "\n".join(lines_for_people(results))
+    text = "\n".join(lines_for_people(results, Names()))
     assert "nan" not in text and "None" not in text and "inf" not in text
 
 
@@ -427,7 +495,7 @@ def toy(truth: bool = True) -> Results:
 
 
 def test_the_lines_for_people() -> None:
-    assert lines_for_people(toy(), "block") == [
+    assert lines_for_people(toy(), Names()) == [
         "2 blocks, 10 households; none is known as a whole (0 of 2, 95% interval 0.0% to 90.5%)",
         "",
         "    a household singled out for certain",
@@ -448,8 +516,8 @@ def test_the_lines_for_people() -> None:
         "    blocks undecided          1 of 2",
         "    undecided                 1 of 8 claims (1.4% to 58.2%)",
     ]
-    lines = lines_for_people(toy(truth=False), "parcel")
-    assert lines[0].startswith("2 parcels, 10 households")
+    lines = lines_for_people(toy(truth=False), Names("parcel", "person", "persons"))
+    assert lines[0].startswith("2 parcels, 10 persons; ") and not any("household" in line for line in lines)
     assert lines[4].endswith("20.0% to 40.0% (5.7% to 82.5%)")
 
 
@@ -547,7 +615,7 @@ def test_panels_without_data_are_left_out() -> None:
         bars, boxes = drawn.pictures
         assert len(list(pictures(bars, narrow=False))) == len(list(pictures(boxes, narrow=False))) == 1
     few = results.baselines.with_columns(pl.lit(LEAST - 1, pl.Int64).alias("claims"))
-    alone = picture(results.by_columns, few, "parcel")
+    alone = picture(results.by_columns, few, Names("parcel"))
     assert len(alone.pictures) == 1 and "Boxes" not in alone.svg() and "parcels" in alone.title
 
 
@@ -567,6 +635,7 @@ def test_panels_without_data_are_left_out() -> None:
         (TOY_COUNTS.head(4), TOY_PLACES, "one row for every place, k and multiplicity"),
         (TOY_COUNTS, places_of([place(1, 4), place(9, 2)]), "one row for every place, k and multiplicity"),
         (TOY_COUNTS, places_of([place(1, 4), place(2, 2)]), "households_low <= households of the place"),
+        (TOY_COUNTS, places_of([place(1, 3), place(2, 6)]), "households_high <= most households of the place"),
         (TOY_COUNTS.with_columns(households_low=9), TOY_PLACES, "households_low <= households_high"),
         (TOY_COUNTS.clear(), TOY_PLACES, "one row for every place, k and multiplicity"),
         (TOY_COUNTS.with_columns(kinds=9), TOY_PLACES, "0 <= kinds <= claims"),
@@ -590,3 +659,18 @@ def test_claims_that_make_no_sense_are_refused() -> None:
         baselines(TOY_CLAIMS.drop("p_tract", "p_state"))
     with pytest.raises(InputError, match="the claims have no column 'proof'"):
         undecided(TOY_CLAIMS.drop("proof"))
+
+
+def test_an_audit_without_the_truth_says_what_is_proved() -> None:
+    """The least that are represented, of the most there can be; nothing, where nothing limits them."""
+    summary = asdict(told(toy(truth=False)))
+    row = summary["by_columns"][0]
+    assert row["share"] is None and singled_out(row) == Share(2, 10, row["share_low"], row["share_high"])
+    lead = claims_section(summary, pl.DataFrame(), "block").lead
+    assert "At least" in text(lead)
+    assert singled_out({**row, "households_most": None}) is None
+    assert "At least" not in text(claims_section(asdict(told(toy())), pl.DataFrame(), "block").lead)
+    nothing = asdict(Summary("toy", "block", 1, 1, 0, claims=0))
+    assert (
+        text(claims_section(nothing, pl.DataFrame(), "block").lead) == "Nothing could be proved of single households."
+    )

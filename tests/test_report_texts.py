@@ -28,8 +28,8 @@ __all__ = ["tiny"]  # a fixture
 REPORT = Path(__file__).resolve().parents[1] / "src" / "glasshouse" / "report"
 ENGLISH = REPORT / "text" / "en.toml"
 NAMED = (
-    "left out", "exactly one household", "any number of households", "claims undecided", "21 to 50", "51 to 100",
-    "more than 100", " known as a whole",
+    "left out", "exactly one ", "any number of ", "claims undecided", "21 to 50", "51 to 100",
+    "more than 100", " known as a whole", "not known",
 )  # fmt: skip
 NAMES = ("term", "page", "worse", "language")  # keys of a definition, or of the page, that are no texts
 

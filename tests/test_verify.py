@@ -170,6 +170,7 @@ def check(verified: Verified, known: Known, least: int, *, sure: bool, ladder: L
     for mine, chosen in ((verified.records, ~known.apart), (verified.records_apart, known.apart)):
         assert contains(mine, known.range(chosen))
         assert mine[0] < mine[1] or mine == known.range(chosen)
+        assert not sure or mine == known.range(chosen), "the number of records is as narrow as it can be"
     fixed = all(mine[0] == mine[1] for mine in (verified.records, verified.records_apart))
     assert verified.unique in (main.unique and other.unique, None)
     if sure and fixed:

@@ -1,4 +1,10 @@
-"""What is known of places and households from verified claims? Who is singled out where, and who is represented."""
+"""What is known of places and households from verified claims? Who is singled out where, and who is represented.
+
+What a rate is of, is said here and nowhere else. A share of places is of all places that may have a household: one is
+left out when it is proved to have none. A share of households is between two proved bounds: the least that are
+represented of the most that there can be, and the most that are represented of the least that there can be. Where the
+tables fix the number of households, both are of that number; where the truth is known, it is.
+"""
 
 from __future__ import annotations
 
@@ -10,63 +16,84 @@ import polars as pl
 
 from glasshouse.assess.rates import Rate, clustered, wilson
 from glasshouse.errors import InputError, unknown
+from glasshouse.model.records import UNLIMITED
 
 SINGLETON, EVERY = "singleton", "all"
 MULTIPLICITIES = (SINGLETON, EVERY)
 GROUP = ["multiplicity", "k"]
+MAY_HAVE_ONE = pl.col("households_high").is_null() | (pl.col("households_high") > 0)  # of places; no end, no limit
 _COUNTS = ("claims", "kinds", "households_low", "households_high")
-_NUMBERS = ("households", "vacant", "queries", "queries_dropped")
+_NUMBERS = ("households_low", "queries", "queries_dropped")
+_OPEN = ("households", "households_high", "truth")  # blank where it is not known, or nothing limits it
 
 
 def by_columns(counts: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
     """By multiplicity and k: places with at least one verified claim, and the households represented.
 
-    They are figures 3a and 3d and tables 4 and 7 of the paper. `households` are all households of the places, of which
-    at least `represented_least` and at most `represented_most` are represented, whatever the truth is; `represented` is
-    the true number (null without the truth), as are `per_block` and `share`. `share_low` and `share_high` are the 95%
-    interval of the true share, or reach from that of the least to that of the most. Where the tables leave open how
-    many households there are, `households` is the least of them; so shares end at 1.
+    They are figures 3a and 3d and tables 4 and 7 of the paper. The places have at least `households_least` and at most
+    `households_most` households (null: nothing limits it), of which at least `represented_least` and at most
+    `represented_most` are represented, whatever the truth is. `households` is their number where it is known, by the
+    tables or by the truth. `represented`, `per_block` and `share` are those of the truth, null without it. `share_low`
+    and `share_high` are the 95% interval of the true share, or reach from that of the least to that of the most.
     """
-    homes = _inhabited(places).select("place", "households")
+    homes = _inhabited(places).select("place", "households_low", *_OPEN)
     rows = _checked_counts(counts, homes)
-    real = pl.col("represented")
-    n = pl.col("households")
-    rows = rows.with_columns(
-        pl.min_horizontal(pl.coalesce(real, f"represented_{end}"), n).alias(name)
-        for end, name in (("least", "down"), ("most", "up"))
+    real, true, known = pl.col("represented"), pl.col("truth"), pl.col("households")
+    least, most = pl.col("households_low"), pl.col("households_high")
+    told = real.is_not_null() & true.is_not_null()
+    rows = rows.with_columns(pl.when(told).then(real), pl.when(told).then(true)).with_columns(
+        pl.coalesce(true, known).alias("households"),
+        pl.max_horizontal(least, "represented_most").alias("fewest"),
+        pl.coalesce(true, most).is_null().alias("endless"),
     )
+    ends = {
+        "least": (pl.coalesce(real, "represented_least"), pl.coalesce(true, most, least).cast(pl.Float64)),
+        "most": (pl.coalesce(real, "represented_most"), pl.coalesce(true, "fewest").cast(pl.Float64)),
+    }
+    squares = [
+        number.sum().alias(f"{name} {end}")
+        for end, (k, n) in ends.items()
+        for name, number in {"k": k, "n": n, "kk": k * k, "kn": k * n, "nn": n * n}.items()
+    ]
     sums = (
         rows.group_by(GROUP)
         .agg(
             pl.len().cast(pl.Int64).alias("blocks"),
             (pl.col("claims") > 0).sum().cast(pl.Int64).alias("blocks_with_claim"),
-            pl.col("claims", "kinds", "households", "represented_least", "represented_most").sum(),
-            pl.when(real.null_count() == 0).then(real.sum()).alias("represented"),
-            (n * n).sum().alias("nn"),
-            *(pl.col(end).sum().alias(f"k_{end}") for end in ("down", "up")),
-            *((pl.col(end) * pl.col(end)).sum().alias(f"kk_{end}") for end in ("down", "up")),
-            *((pl.col(end) * n).sum().alias(f"kn_{end}") for end in ("down", "up")),
+            pl.col("claims", "kinds", "represented_least", "represented_most", "fewest").sum(),
+            *(_known_sum(number) for number in (real, known)),
+            least.sum().alias("households_least"),
+            _known_sum(most).alias("households_most"),
+            pl.col("endless").any(),
+            *squares,
         )
         .sort(GROUP, descending=[True, False])
     )
     low, high = wilson(sums["blocks_with_claim"].to_numpy(), sums["blocks"].to_numpy())
-    ends = [
-        clustered(*(sums[name].to_numpy() for name in (f"k_{e}", "households", f"kk_{e}", f"kn_{e}", "nn", "blocks")))
-        for e in ("down", "up")
-    ]
+    powers = ("k", "n", "kk", "kn", "nn")
+    (down, _), (_, up) = (
+        clustered(*(sums[name].to_numpy() for name in [*(f"{power} {end}" for power in powers), "blocks"]))
+        for end in ends
+    )
     parts = {"least": "represented_least", "most": "represented_most", "": "represented"}
     return sums.select(
         *GROUP, "blocks", "blocks_with_claim",
         (pl.col("blocks_with_claim") / pl.col("blocks")).alias("block_share"),
         pl.Series("block_share_low", low),
         pl.Series("block_share_high", high),
-        "claims", "kinds", "households", *parts.values(),
+        "claims", "kinds", "households", "households_least", "households_most", *parts.values(),
         *((pl.col(part) / pl.col("blocks")).alias(f"per_block_{end}".strip("_")) for end, part in parts.items()),
-        *((pl.col(part) / n).clip(0, 1).alias(f"share_{end}") for end, part in parts.items() if end),
-        pl.when(real.is_not_null()).then(pl.col("k_down") / n).alias("share"),  # a place counts with all it has at most
-        pl.Series("share_low", ends[0][0]),
-        pl.Series("share_high", ends[1][1]),
+        (pl.col("represented_least") / pl.col("households_most")).fill_null(0.0).alias("share_least"),  # no limit
+        (pl.col("represented_most") / pl.col("fewest")).fill_nan(0.0).alias("share_most"),
+        (real / known).fill_nan(0.0).alias("share"),
+        pl.when("endless").then(0.0).otherwise(pl.Series(down)).alias("share_low"),
+        pl.Series("share_high", up),
     )  # fmt: skip
+
+
+def _known_sum(numbers: pl.Expr) -> pl.Expr:
+    """The sum, if every one of the numbers is known."""
+    return pl.when(numbers.null_count() == 0).then(numbers.sum())
 
 
 @dataclass(frozen=True)
@@ -93,17 +120,23 @@ def unique(places: pl.DataFrame) -> Unique:
 
 
 def sizes(places: pl.DataFrame) -> pl.DataFrame:
-    """How many places have how many households (figure 2): `households, blocks, share`, the share with its interval."""
+    """How many places have how many households (figure 2): `households, blocks, share`, the share with its interval.
+
+    Places whose number of households is not known stand in a last row, where it is null.
+    """
     known = _inhabited(places)
-    found = known.group_by("households").agg(pl.len().cast(pl.Int64).alias("blocks")).sort("households")
+    found = known.group_by("households").agg(pl.len().cast(pl.Int64).alias("blocks"))
+    found = found.sort("households", nulls_last=True)
     low, high = wilson(found["blocks"].to_numpy(), known.height)
     share = pl.col("blocks") / known.height
     return found.with_columns(share.alias("share"), pl.Series("share_low", low), pl.Series("share_high", high))
 
 
-def median_size(places: pl.DataFrame) -> float:
-    """The median number of households of a place."""
-    return float(_inhabited(places)["households"].median())  # type: ignore[arg-type]  # there is at least one place
+def median_size(places: pl.DataFrame) -> float | None:
+    """The median number of households of a place; None where the tables leave it open."""
+    known = _inhabited(places)
+    ends = known["households_low"].median(), known["households_high"].fill_null(UNLIMITED).median()
+    return float(ends[0]) if ends[0] == ends[1] else None  # type: ignore[arg-type]  # there is at least one place
 
 
 @dataclass(frozen=True)
@@ -135,17 +168,17 @@ def dropped(places: pl.DataFrame) -> Dropped:
 
 def _inhabited(places: pl.DataFrame) -> pl.DataFrame:
     """The places with households, after a check that each row makes sense; a frame without any is refused."""
-    wanted = ("place", *_NUMBERS, "unique")
+    wanted = ("place", *_NUMBERS, *_OPEN, "unique")
     refuse_missing(places.columns, "places", wanted)
-    found = places.select("place", pl.col(_NUMBERS).cast(pl.Int64), pl.col("unique").cast(pl.Boolean))
+    found = places.select("place", pl.col(*_NUMBERS, *_OPEN).cast(pl.Int64), pl.col("unique").cast(pl.Boolean))
     refuse_blank(found, "places", ("place", *_NUMBERS))
-    if not found.select((pl.min_horizontal(_NUMBERS) >= 0).all()).item():
+    if not found.select((pl.min_horizontal(*_NUMBERS, *_OPEN) >= 0).all()).item():
         raise InputError("a row of the places has a number below 0; was the file changed after it was written?")
     if not found.select((pl.col("queries_dropped") <= pl.col("queries")).all()).item():
         raise InputError("a row of the places has queries_dropped > queries; was the file changed?")
     if found["place"].n_unique() < found.height:
         raise InputError("a place is in two rows; expected one row for each")
-    found = found.filter(pl.col("households") > 0)
+    found = found.filter(MAY_HAVE_ONE)
     if found.is_empty():
         raise InputError("none of the places has any households; there is nothing to sum up")
     return found
@@ -171,7 +204,8 @@ def _checked_counts(counts: pl.DataFrame, homes: pl.DataFrame) -> pl.DataFrame:
     least, most = pl.col("represented_least"), pl.col("represented_most")
     holds = {  # the truth may lie outside, if it is not that of the tables; the run warns of it
         "0 <= households_low <= households_high": (least >= 0) & (least <= most),
-        "households_low <= households of the place": least <= pl.col("households"),
+        "households_low <= households of the place": least <= pl.col("households_low"),
+        "households_high <= most households of the place": most <= pl.col("households_high").fill_null(UNLIMITED),
         "0 <= kinds <= claims": (pl.col("kinds") >= 0) & (pl.col("kinds") <= pl.col("claims")),
         "no claims, no households": (pl.col("claims") > 0) | (most == 0),
     }  # fmt: skip

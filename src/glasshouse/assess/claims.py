@@ -55,7 +55,7 @@ class Results:
     columns_used: pl.DataFrame
     combinations: pl.DataFrame
     sizes: pl.DataFrame
-    median_size: float
+    median_size: float | None
     dropped: Dropped
     undecided: Undecided
     marginal_sets: pl.DataFrame | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -183,13 +183,13 @@ class _Verify(Attack[Summary]):
             None if path is None else by_unit(records(path), scenario.geography, near)
             for path in (self.truth, self.prior_area)
         )
-        priors = coarsest_priors(records(self.prior_coarsest), scenario) if self.prior_coarsest else {}
-        items_with_records = with_records(items, scenario, truth, around)
+        enquiry = job.asking(Enquiry, asked=self.asked, priors={})
+        if self.prior_coarsest:
+            priors = coarsest_priors(records(self.prior_coarsest), scenario, enquiry.wording)
+            enquiry = replace(enquiry, priors=priors)
+        items_with_records = with_records(items, scenario, enquiry.wording, truth, around)
         kinds = schemas(scenario, self.asked)
-        return Prepared(
-            job.asking(Enquiry, asked=self.asked, priors=priors), items_with_records, examine, kinds,
-            (short,) if short else (),
-        )  # fmt: skip
+        return Prepared(enquiry, items_with_records, examine, kinds, (short,) if short else ())
 
     def _chosen(self, asking: Asking, near: Path) -> tuple[frozenset[str] | None, str]:
         """The places asked for (None when all are), and what to say if there are fewer; the file is read once more."""
@@ -214,12 +214,28 @@ class _Verify(Attack[Summary]):
         return found, short if len(found) < number else ""
 
     def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:
+        from glasshouse.commands.work.verify import Enquiry
+
+        assert isinstance(job, Enquiry)
         geography, counts = asking.scenario.geography, tally.counts
+        said, groups = job.claimable, asking.scenario.wording.groups
+        unseen = [name for name, seen in zip(said.wording.columns, said.looked_at, strict=True) if not seen]
+        coarser = [
+            f"{name} in {len(found)} groups"
+            for name, found in said.wording.groups.items()
+            if len(found) < len(groups[name])
+        ]
         notes = [
             f"warning: {table.name}: {table.doubt}; with an office's own file, leave it out (--tables)"
             for table in job.published.tables
             if table.doubt and (not self.asked.used or table.name in self.asked.used)
         ]
+        if coarser:
+            notes.append(f"note: claims name what the published tables tell apart: {', '.join(coarser)}")
+        if unseen:
+            place = geography.place
+            names = ", ".join(unseen)
+            notes.append(f"note: no table looks at {names}; whether a {place} is known as a whole is said without it")
         if other := counts["other_truth"]:
             places = geography.told({geography.place: other})
             notes.append(

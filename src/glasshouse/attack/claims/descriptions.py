@@ -7,8 +7,8 @@ Descriptions that the same live cells match are one *kind*, settled once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
 from glasshouse.model.records import Codes
+from glasshouse.model.release import Table, counted
 from glasshouse.model.schema import Predicate, Schema
 from glasshouse.model.wording import Wording
 from glasshouse.program.tables.cells import Cells
@@ -23,6 +24,30 @@ from glasshouse.program.tables.cells import Cells
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 MAX_COLUMNS = 20  # their subsets are listed
+
+
+def told_by(tables: Iterable[Table], present: Iterable[str], schema: Schema, wording: Wording) -> Wording:
+    """The wording with one value for all levels that no published number tells apart (convention 39).
+
+    A claim that named one of them could never be certain. Columns that no table looks at stay as they are: only what
+    cannot be (structural zeros) can tell something of them.
+    """
+    names = frozenset(present)
+    lines = [(table, line) for table in tables for line in table.lines if line.variable in names]
+    told = [some for table, line in lines for some in counted(table, line)]
+    told += [] if wording.apart is None else [wording.apart]
+    groups = dict(wording.groups)
+    for name in wording.columns:
+        sets = {some.by_attribute[name] for some in told if name in some.by_attribute}
+        alike: dict[tuple[bool, ...], set[int]] = {}
+        for level in range(len(schema.attribute(name))) if sets else ():
+            alike.setdefault(tuple(level in levels for levels in sets), set()).add(level)
+        for levels in alike.values():
+            met = [group for group in groups[name] if group & levels]
+            rest = [group for group in groups[name] if not group & levels]
+            groups[name] = (*rest, frozenset().union(*met))
+        groups[name] = tuple(sorted(groups[name], key=min))
+    return replace(wording, groups=groups)
 
 
 @dataclass(frozen=True)

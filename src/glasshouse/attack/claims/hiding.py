@@ -7,7 +7,7 @@ the numbers that are left add up to their totals, and leave none for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,45 @@ def without(counts: Counts, hidden: NDArray[np.bool_]) -> Counts:
         return counts
     lower, upper = np.where(hidden, 0, counts.lower), np.where(hidden, UNLIMITED, counts.upper)
     return Counts(counts.level, counts.places, counts.variables, lower, upper)
+
+
+def only(counts: Counts, tables: Iterable[Table]) -> Counts:
+    """The counts that are lines of these tables."""
+    names = {line.variable for table in tables for line in table.lines}
+    variables = tuple(variable for variable in counts.variables if variable in names)
+    at = [counts.column[variable] for variable in variables]
+    return Counts(counts.level, counts.places, variables, counts.lower[:, at], counts.upper[:, at])
+
+
+def totals(tables: Iterable[Table], present: Collection[str], of: Collection[Predicate | None]) -> list[Table]:
+    """Tables whose numbers add up to the number of all these records, which they do not print."""
+    return [
+        table for table in tables
+        if table.universe in of and table.lines[0].predicate == table.universe and not table.tally
+        and table.lines[0].variable not in present and all(leaf.variable in present for leaf in table.leaves)
+    ]  # fmt: skip
+
+
+def leave_out(
+    counts: Counts, tables: Sequence[Table], values: Collection[int], kept: Collection[Predicate | None]
+) -> tuple[Counts, NDArray[np.bool_]]:
+    """The counts without exact ones of these values, and which these are.
+
+    How many records there are of the `kept` descriptions stays known: those numbers stay, and where the tables print
+    only their parts, the sum is put in their place, after all others.
+    """
+    printed = {line.variable for table in tables for line in table.lines if line.predicate in kept}
+    free = np.array([variable not in printed for variable in counts.variables], np.bool_)
+    gone = np.isin(counts.lower, list(values)) & (counts.lower == counts.upper) & free
+    sums = totals(tables, counts.column, kept) if values else []
+    at = [[counts.column[leaf.variable] for leaf in table.leaves] for table in sums]
+    less = without(counts, gone)
+    ends = (
+        np.column_stack([some, *(np.minimum(every[:, one].sum(axis=1), UNLIMITED) for one in at)])
+        for some, every in ((less.lower, counts.lower), (less.upper, counts.upper))
+    )
+    variables = (*counts.variables, *(table.lines[0].variable for table in sums))
+    return Counts(counts.level, counts.places, variables, *ends), gone
 
 
 def tightened(counts: Counts, tables: Sequence[Table]) -> Counts:

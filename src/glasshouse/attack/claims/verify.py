@@ -18,7 +18,7 @@ from glasshouse.attack.claims.hiding import tightened
 from glasshouse.attack.published import refuse_unfit
 from glasshouse.errors import InputError
 from glasshouse.model.records import Count
-from glasshouse.model.release import Counts, Table
+from glasshouse.model.release import Counts, Table, attributes_counted
 from glasshouse.model.schema import Schema
 from glasshouse.model.wording import Wording
 from glasshouse.program.ladder import CLIMB, Ladder
@@ -43,13 +43,23 @@ class Claimable:
 
     @cached_property
     def compiled(self) -> Compiled:
-        """The cells are the coarsest that the tables tell apart: nothing finer can be certain."""
+        """The cells are the coarsest that the tables and structural zeros tell apart: nothing finer can be certain.
+
+        Claims may name levels that tables do not tell apart, if zeros do: so every level of a cell must be possible.
+        """
         apart = [] if self.wording.apart is None else [self.wording.apart]
-        return compile_tables(self.schema, self.tables, self.variables, told_apart=apart)
+        zeros = [zero.predicate for zero in self.schema.impossible]
+        return compile_tables(self.schema, self.tables, self.variables, told_apart=[*apart, *zeros])
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         return Vocabulary(self.wording, self.compiled.cells)
+
+    @cached_property
+    def looked_at(self) -> Flags:
+        """The columns that some table looks at; zeros alone may tell something of others."""
+        told = frozenset().union(*(attributes_counted(table) for table in self.tables))
+        return np.array([name in told for name in self.wording.columns], np.bool_)
 
     @cached_property
     def apart(self) -> Flags:
@@ -79,6 +89,7 @@ class Place:
     x: Count
     live: Live
     apart: Flags  # of each variable
+    looked_at: Flags  # of each column: does a table look at it?
 
 
 @dataclass(frozen=True)
@@ -106,9 +117,9 @@ class Verified:
     place: Place
     claims: Asked
     apart: Asked
-    records: tuple[int, int]  # the least and most of them, without those apart
+    records: tuple[int, int]  # the least and most of them, without those apart, as far as they are proved
     records_apart: tuple[int, int]
-    unique: bool | None  # is the place known as a whole? None: undecided
+    unique: bool | None  # is the place known as a whole, in the columns that tables look at? None: undecided
     clock: bool
     least: int  # columns of the claims
 
@@ -125,7 +136,7 @@ class Verified:
         distinct, of = np.unique(unions, axis=0, return_inverse=True)
         found = ranges_of(self.place.problem, distinct, distinct, self.place.number, ladder, self.place.x)
         for (k, single, kinds), at in zip(asked, of.reshape(-1), strict=True):
-            yield Represented(k, single, kinds, int(found.low[at]), int(found.high[at]))
+            yield Represented(k, single, kinds, int(found.low[at]), min(int(found.high[at]), self.records[1]))
 
 
 def places_of(
@@ -139,6 +150,7 @@ def places_of(
     if not counts.exact:  # many cells may be limited by the same numbers
         alike = put_together(problem, claimable.apart[problem.cell].astype(np.int64))
         problem, of = alike.problem, alike.of
+    apart = claimable.apart[problem.cell]
     answers = one(problem, rng, ladder)
     refuse_unfit(answers)
     for number in range(len(problem.programs)):
@@ -149,7 +161,7 @@ def places_of(
         else:
             inside = (of >= first) & (of < last)
             live = Live(claimable.vocabulary, cells[inside], of[inside] - first)
-        yield Place(problem, number, answers.x[first:last], live, claimable.apart[problem.cell[first:last]])
+        yield Place(problem, number, answers.x[first:last], live, apart[first:last], claimable.looked_at)
 
 
 def verify(place: Place, least: int, ladder: Ladder = CLIMB) -> Verified:
@@ -161,28 +173,46 @@ def verify(place: Place, least: int, ladder: Ladder = CLIMB) -> Verified:
     if not 1 <= least <= columns:
         raise InputError(f"--columns {least}: a claim here can name 1 to {columns} columns")
     held = np.flatnonzero(place.x)
-    candidates = place.live.candidates(held[~place.apart[held]], subsets_of(columns, least), ~place.apart)
-    apart = place.live.candidates(held[place.apart[held]], subsets_of(columns, columns), place.apart)
+    told = np.array([place.looked_at @ (np.int64(1) << np.arange(columns))])
     totals = np.array([~place.apart, place.apart])
-    inside = np.concatenate([totals, candidates.inside, apart.inside])
-    meeting = np.concatenate([totals, candidates.meeting, apart.meeting])
+    asked = [
+        place.live.candidates(held[among[held]], subsets, among)
+        for among, every in zip(totals, (subsets_of(columns, least), subsets_of(columns, columns)), strict=True)
+        for subsets in (every, told)
+    ]
+    inside = np.concatenate([totals, *(some.inside for some in asked)])
+    meeting = np.concatenate([totals, *(some.meeting for some in asked)])
     found = settled(place.problem, place.x, inside, meeting, place.number, ladder)
-    middle = 2 + len(candidates.inside)
-    main, other = Asked(candidates, found.some(slice(2, middle))), Asked(apart, found.some(slice(middle, None)))
-    records, records_apart = ((int(found.low[at]), int(found.high[at])) for at in (0, 1))
-    unique = _unique(place, (main, other), found.verdict[:2])
-    return Verified(place, main, other, records, records_apart, unique, found.clock, least)
+    ends = np.cumsum([len(totals), *(len(some.inside) for some in asked)])
+    main, whole, apart, whole_apart = (
+        Asked(some, found.some(slice(first, last)))
+        for some, first, last in zip(asked, ends[:-1], ends[1:], strict=True)
+    )
+    number = found.some(slice(len(totals)))
+    unique = _unique(place, (whole, whole_apart), number.verdict)
+    records, records_apart = _range(place, totals, number, ladder)
+    return Verified(place, main, apart, records, records_apart, unique, found.clock, least)
+
+
+def _range(place: Place, totals: Flags, number: Settled, ladder: Ladder) -> list[tuple[int, int]]:
+    """The least and the most records of each total: where they differ, more is asked than that they do."""
+    sure = bool((number.verdict == Verdict.SETTLED).all())
+    found = number if sure else ranges_of(place.problem, totals, totals, place.number, ladder, place.x)
+    return list(zip(found.low.tolist(), found.high.tolist(), strict=True))
 
 
 def _unique(place: Place, asked: tuple[Asked, ...], totals: NDArray[np.int8]) -> bool | None:
-    """Is every record known in every column, and their number fixed? Then all data sets that fit are the same."""
+    """Is every record known in every column that tables look at, and their number fixed? Then one data set fits."""
+    if not place.looked_at.any():  # a number of records, and nothing about any of them
+        return False
     known, refuted = 0, bool((totals == Verdict.REFUTED).any())
     for one_of in asked:
-        whole = one_of.candidates.kind[(one_of.candidates.values >= 0).all(axis=1)]
-        verdict = one_of.settled.verdict[whole]
-        known += int(one_of.settled.low[whole][verdict == Verdict.SETTLED].sum())
+        kind = one_of.candidates.kind
+        verdict = one_of.settled.verdict[kind]
+        known += int(one_of.settled.low[kind][verdict == Verdict.SETTLED].sum())
         refuted |= bool((verdict == Verdict.REFUTED).any())
     if (totals == Verdict.SETTLED).all() and known == int(place.x.sum()):
         return True
-    cut = bool((place.live.shared[np.flatnonzero(place.x)] < 0).any())  # a record could have several values there
+    held = place.live.shared[np.flatnonzero(place.x)][:, place.looked_at]
+    cut = bool((held < 0).any())  # a record could have several values there
     return False if refuted or cut else None

@@ -1,14 +1,14 @@
 """Which table gives it away? Claims that are lost when a table is withheld, and gained when it is added.
 
 Withholding can only lose claims, so only those that are certain are asked about again, with the table's numbers hidden.
-Adding can gain any, so everything is asked anew.
+What a table adds is what would be lost if it were withheld again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,20 +67,14 @@ def lost(
 
 
 def gained(
-    claimable: Claimable, counts: Counts, columns: Flags, known: Sequence[Verified], least: int,
-    rng: np.random.Generator, ladder: Ladder = CLIMB, *, singletons: bool = False,
+    claimable: Claimable, counts: Counts, columns: Flags, least: int, rng: np.random.Generator,
+    ladder: Ladder = CLIMB, *, singletons: bool = False,
 ) -> list[Change]:  # fmt: skip
-    """Of each place, the claims (or only those about one record) that become certain when only these stay hidden."""
-    masked = without(counts, np.broadcast_to(columns, counts.lower.shape))
-    changes = []
-    for place, before in zip(places_of(claimable, masked, rng, ladder), known, strict=True):
-        now = verify(place, least, ladder)
-        old = {row.tobytes() for row in before.claims.candidates.values[before.claims.certain]}
-        certain = now.claims.certain & _wanted(now, singletons)
-        new = np.array([row.tobytes() not in old for row in now.claims.candidates.values], np.bool_) & certain
-        kinds = np.unique(now.claims.candidates.kind[new])
-        changes.append(Change(int(new.sum()), len(kinds), int(now.claims.undecided.sum())))
-    return changes
+    """Of each place, the claims (or only those about one record) that are certain only with these columns."""
+    now = [verify(place, least, ladder) for place in places_of(claimable, counts, rng, ladder)]
+    gone = lost(claimable, counts, columns, now, rng, ladder, singletons=singletons)
+    open_ = [int(verified.claims.undecided.sum()) for verified in now]
+    return [replace(one, undecided=one.undecided + more) for one, more in zip(gone, open_, strict=True)]
 
 
 def _wanted(verified: Verified, singletons: bool) -> Flags:

@@ -203,9 +203,9 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
         sections.append(section)
     if "claims" in found.done:
         sections.append(found.claims())
-        first = next((one for one in found.told("claims", "summary.json")["by_columns"]), None)
-        summary["claims_households"] = first["share"] if first else None
-        cells["claims_households"] = Share(first["represented"], first["households"]) if first else None
+        first = next(iter(found.told("claims", "summary.json").get("by_columns") or ()), None)
+        cells["claims_households"] = share = audit_answers.singled_out(first) if first else None
+        summary["claims_households"] = share.value if share else None
     if "occupancy" in found.done:
         sections.append(found.occupancy())
         said = found.told("occupancy", "summary.json")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
 
     from glasshouse.assess.claims import Results
     from glasshouse.engine.runner import Tally
+    from glasshouse.report.sections.claims_tables import Names
     from glasshouse.scenarios.load import Scenario
 
 Row = Mapping[str, str | int | float | list[str] | None]  # of a table, by the names of its columns
@@ -35,7 +36,7 @@ class Summary(Attacked):
     columns_used: tuple[Row, ...] | None = None
     combinations: tuple[Row, ...] | None = None
     sizes: tuple[Row, ...] | None = None
-    median_size: float | None = None
+    median_size: float | None = None  # None also where the tables leave it open
     queries_left_out: Row | None = None
     undecided: Row | None = None
     marginal_sets: tuple[Row, ...] | None = None
@@ -51,29 +52,32 @@ def summarise(
     """The summary for scripts, in words, and the further files that were written; `settings`: how it was asked."""
     import polars as pl
 
+    from glasshouse.assess.claimed_places import MAY_HAVE_ONE
     from glasshouse.assess.claims import summed_up
     from glasshouse.assess.leaks import by_table
     from glasshouse.assess.paper_claims import marginal_sets
     from glasshouse.report.sections import leaks as leaking
     from glasshouse.report.sections.claims import columns_picture, picture
     from glasshouse.report.sections.claims import write as write_tables
+    from glasshouse.report.sections.claims_tables import Names
 
     geography = scenario.geography
     place, unit = geography.place, geography.unit
     places = pl.read_parquet(folder / "places.parquet").rename({place: "place"}, strict=False)
-    if places.filter(pl.col("households") > 0).is_empty():
+    if places.filter(MAY_HAVE_ONE).is_empty():
         what = f"every {unit} was left out" if tally.refused else f"no {place} has any {scenario.wording.records[1]}"
         nothing = Summary(**asdict(said), claims=0)
         return Concluded(nothing, [what], [write_summary(folder, nothing)])
     counts = pl.read_parquet(folder / "counts.parquet").rename({place: "place"}, strict=False)
     claims = pl.scan_parquet(folder / "claims.parquet").rename({place: "place"}, strict=False)
     results = summed_up(claims, counts, places, scenario.wording.columns, marginal_sets(scenario))
-    summary, lines = summed(said, tally.counts["claims"], results), lines_for_people(results, place)
-    picture(results.by_columns, results.baselines, place).save(folder / PICTURE)
-    columns_picture(results.columns_used).save(folder / COLUMNS)
+    names = Names(place, *scenario.wording.records)
+    summary, lines = summed(said, tally.counts["claims"], results), lines_for_people(results, names)
+    picture(results.by_columns, results.baselines, names).save(folder / PICTURE)
+    columns_picture(results.columns_used, names).save(folder / COLUMNS)
     done = geography.told({place: tally.counts["places"], unit: tally.units - len(tally.refused)})
     about = [f"{scenario.title}; {done}; claims that name at least {asked.columns} columns.", *settings]
-    files = [PICTURE, COLUMNS, *write_tables(folder, results, about, place)]
+    files = [PICTURE, COLUMNS, *write_tables(folder, results, about, names)]
     if asked.leaks:
         found = by_table(pl.read_parquet(folder / "leaks.parquet"))
         summary = replace(summary, leaks=tuple(found.to_dicts()))
@@ -112,18 +116,20 @@ def summed(said: Attacked, claims: int, results: Results) -> Summary:
     )
 
 
-def lines_for_people(results: Results, place: str = "block") -> list[str]:
+def lines_for_people(results: Results, names: Names) -> list[str]:
     """The few lines that a person reads after a run; every rate has its 95% interval in brackets."""
     from glasshouse.assess.claims import EVERY, SINGLETON
 
-    heads = {SINGLETON: "a household singled out for certain", EVERY: "households counted for certain, one or several"}
-    found, blocks = results.by_columns, plural(place)
-    households = found["households"][0] if found.height else 0
-    lines = [f"{_number(results.unique.blocks, place)}, {_number(households, 'household')}; {_whole(results)}"]
+    heads = {
+        SINGLETON: f"a {names.record} singled out for certain",
+        EVERY: f"{names.records} counted for certain, one or several",
+    }
+    found, place, blocks = results.by_columns, names.place, plural(names.place)
+    lines = [f"{_number(results.unique.blocks, place)}, {names.counted(found)}; {_whole(results)}"]
     for multiplicity, head in heads.items():
         rows = found.filter(multiplicity=multiplicity)
         if rows.height:
-            lines += ["", f"    {head}", f"    {'columns':<10}{'of ' + blocks:<26}of households (95% intervals)"]
+            lines += ["", f"    {head}", f"    {'columns':<10}{'of ' + blocks:<26}of {names.records} (95% intervals)"]
             lines += [_line(row) for row in rows.iter_rows(named=True)]
     lines += ["", *_surprise(results.baselines)]
     if results.dropped.dropped:
@@ -155,7 +161,7 @@ def _households(row: Row) -> str:
     """The share that is represented: the true one if it is known, or else what is proved."""
     if row["share"] is not None:
         return f"{row['share']:.1%}"
-    if row["represented_least"] == row["represented_most"]:
+    if row["share_least"] == row["share_most"]:
         return f"{row['share_least']:.1%}"
     return f"{row['share_least']:.1%} to {row['share_most']:.1%}"
 

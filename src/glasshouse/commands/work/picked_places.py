@@ -66,7 +66,10 @@ def listed(text: str, geography: Geography) -> frozenset[str]:
 
 
 def sizes(releases: Iterable[Release], scenario: Scenario) -> dict[str, int]:
-    """How many records each place has, by a table that counts them all; those reported apart are not counted."""
+    """How many records each place has, by tables that count them all; those reported apart are not counted.
+
+    Places of which no table says it exactly are left out: their size is not known.
+    """
     counted = scenario.wording.noun.where if scenario.wording.apart is not None else EVERYONE
     found: dict[str, int] = {}
     place = scenario.geography.place
@@ -77,8 +80,15 @@ def sizes(releases: Iterable[Release], scenario: Scenario) -> dict[str, int]:
         whole = [table for table in release.published(place) if table.universe == counted and not table.tally]
         if not whole:
             raise InputError(f"--pick needs a table that counts all {scenario.wording.records[1]}; none is published")
-        columns = [counts.column[line.variable] for line in whole[0].leaves]
-        found.update(zip(counts.places, counts.lower[:, columns].sum(axis=1).tolist(), strict=True))
+        for table in whole:
+            columns = [counts.column[line.variable] for line in table.leaves]
+            known = (counts.lower[:, columns] == counts.upper[:, columns]).all(axis=1)
+            size = counts.lower[:, columns].sum(axis=1)
+            found.update((counts.places[row], int(size[row])) for row in np.flatnonzero(known))
+    if not found:
+        raise InputError(
+            f"--pick needs the number of {scenario.wording.records[1]} of a {place}; the tables say it of none exactly"
+        )
     return found
 
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from glasshouse.assess.claims import PRIOR
 from glasshouse.assess.priors import Prior
 from glasshouse.attack.claims.absence import Patterns, absent, cannot, zero_masks
-from glasshouse.attack.claims.descriptions import predicate_of, values_of_records
-from glasshouse.attack.claims.hiding import without
+from glasshouse.attack.claims.descriptions import predicate_of, told_by, values_of_records
+from glasshouse.attack.claims.hiding import leave_out, only, totals
 from glasshouse.attack.claims.reasons import Explainer, Lines
 from glasshouse.attack.claims.spelling import COLUMNS as DESCRIPTION
 from glasshouse.attack.claims.spelling import Teller
-from glasshouse.attack.claims.verify import Asked, Claimable, Verified, places_of, verify
+from glasshouse.attack.claims.verify import Asked, Claimable, Represented, Verified, places_of, verify
 from glasshouse.attack.claims.withholding import Change, gained, hidden, lost, named
 from glasshouse.attack.published import NothingFits, recounted
 from glasshouse.commands.work.questions import AboutClaims
@@ -30,14 +30,16 @@ from glasshouse.files.output import Columns
 from glasshouse.files.records import level_matrix
 from glasshouse.files.units import Stream
 from glasshouse.model.geography import Geography
-from glasshouse.model.records import Codes, Index, satisfies
-from glasshouse.model.release import Counts
-from glasshouse.model.schema import EVERYONE
+from glasshouse.model.records import UNLIMITED, Codes, Index, satisfies
+from glasshouse.model.release import Counts, Table
+from glasshouse.model.schema import EVERYONE, Predicate
+from glasshouse.model.wording import Wording
 from glasshouse.scenarios.load import Scenario
 
 Flags = NDArray[np.bool_]
 Values = NDArray[np.int16]
 QUESTION = "verify"
+RANGES = ("households_low", "households_high", "vacant_low", "vacant_high")  # proved; no upper end is no limit
 
 
 @dataclass(frozen=True)
@@ -56,14 +58,38 @@ class Enquiry(Job):
     priors: Mapping[str, Prior]
 
     @cached_property
+    def used(self) -> tuple[Table, ...]:
+        """The tables taken as published; others are read only because they may be added."""
+        return tuple(table for table in self.published.tables if not self.asked.used or table.name in self.asked.used)
+
+    @cached_property
     def claimable(self) -> Claimable:
-        return Claimable(
-            self.scenario.schema, self.published.tables, self.published.variables, self.scenario.wording
-        )  # fmt: skip
+        return self.told_by(self.used)
+
+    def told_by(self, tables: tuple[Table, ...]) -> Claimable:
+        """What may be claimed where these tables are published."""
+        schema, names = self.scenario.schema, {line.variable for table in tables for line in table.lines}
+        present = [variable for variable in self.published.variables if variable in names]
+        present += [one.lines[0].variable for one in (totals(tables, present, self.kept) if self.asked.drop else ())]
+        return Claimable(schema, tables, tuple(present), told_by(tables, present, schema, self.scenario.wording))
+
+    @property
+    def kept(self) -> tuple[Predicate | None, ...]:
+        """Whose number stays known, whatever is left out."""
+        return EVERYONE, self.scenario.wording.apart, self.scenario.wording.noun.where
+
+    def numbers(self, item: Item, tables: tuple[Table, ...]) -> tuple[Counts, Flags]:
+        """The numbers of these tables, without those that are left out because of their value; and which these are."""
+        return leave_out(only(item.unit.counts, tables), tables, self.asked.drop, self.kept)
+
+    @property
+    def wording(self) -> Wording:
+        """What claims may say."""
+        return self.claimable.wording
 
     @cached_property
     def teller(self) -> Teller:
-        return Teller(self.scenario.schema, self.scenario.wording)
+        return Teller(self.scenario.schema, self.wording)
 
     @cached_property
     def lines(self) -> Lines:
@@ -92,7 +118,7 @@ def schemas(scenario: Scenario, asked: AboutClaims) -> dict[str, pl.Schema]:
                            "households_low": pl.Int64, "households_high": pl.Int64, "households": pl.Int64},
         "places": place | unit | {"households": pl.Int64, "vacant": pl.Int64, "unique": pl.Boolean, "cells": pl.Int64,
                                   "claims": pl.Int64, "kinds": pl.Int64, "undecided": pl.Int64, "queries": pl.Int64,
-                                  "queries_dropped": pl.Int64},
+                                  "queries_dropped": pl.Int64, **dict.fromkeys(RANGES, pl.Int64), "truth": pl.Int64},
     }  # fmt: skip
     if asked.why:
         found["reasons"] = place | DESCRIPTION | {
@@ -111,15 +137,12 @@ def schemas(scenario: Scenario, asked: AboutClaims) -> dict[str, pl.Schema]:
 
 def examine(job: Enquiry, item: Examined) -> Done:
     """One unit: its claims, place by place, and what was asked besides."""
-    counts, unused = item.unit.counts, hidden(item.unit.counts, _unused(job))
-    counts = without(counts, np.broadcast_to(unused, counts.lower.shape))
-    dropped = _dropped(job, counts)
-    used = without(counts, dropped)
+    used, dropped = job.numbers(item, job.used)
     rng = job.generator(item.code, QUESTION)
     found = [verify(place, job.asked.columns, job.ladder) for place in places_of(job.claimable, used, rng, job.ladder)]
     page = _Page(job, item)
     for row, verified in enumerate(found):
-        page.add(row, verified, int(len(counts.variables) - unused.sum()), int(dropped[row].sum()))
+        page.add(row, verified, dropped.shape[1], int(dropped[row].sum()))
         if job.asked.why:
             page.explain(row, verified, used)
         if job.asked.absent:
@@ -139,22 +162,6 @@ def examine(job: Enquiry, item: Examined) -> Done:
     return Done(frames, notes, any(verified.clock for verified in found))
 
 
-def _unused(job: Enquiry) -> list[Any]:
-    """Tables that are compiled, but not taken as published: they may be added."""
-    chosen = job.asked.used
-    return [table for table in job.published.tables if chosen and table.name not in chosen]
-
-
-def _dropped(job: Enquiry, counts: Counts) -> Flags:
-    """Published numbers that are left out because of their value; how many records there are stays known."""
-    wording = job.scenario.wording
-    kept = {line.variable for table in job.published.tables for line in table.lines
-            if line.predicate in (EVERYONE, wording.apart, wording.noun.where)}  # fmt: skip
-    free = np.array([variable not in kept for variable in counts.variables], np.bool_)
-    values = np.isin(counts.lower, job.asked.drop) & (counts.lower == counts.upper)
-    return np.asarray(values & free)
-
-
 class _Page:
     """The rows of one unit's files."""
 
@@ -163,7 +170,7 @@ class _Page:
         names = list(schemas(job.scenario, job.asked))
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in names}
         self.frames: dict[str, list[pl.DataFrame]] = {name: [] for name in names}
-        self.schema, self.wording = job.scenario.schema, job.scenario.wording
+        self.schema, self.wording = job.scenario.schema, job.wording
         around = None if item.around is None else Prior.of(item.around)
         coarsest = next((prior for code, prior in job.priors.items() if item.code.startswith(code)), None)
         self.around, self.coarsest = around, coarsest
@@ -209,23 +216,25 @@ class _Page:
         values, kind = asked.candidates.values[chosen], asked.candidates.kind[chosen]
         truth = self._true_counts(row, values)
         self._refuse_untrue(row, certain[chosen], low[chosen], truth)
-        n = verified.records[0] if verified.records[0] == verified.records[1] else None
+        parts = list(verified.represented(self.job.ladder)) if verified.records[1] else []
+        # whoever is represented is there: where little may be asked, that can say more than the number that was proved
+        households = _bounds(max([verified.records[0], *(part.low for part in parts)]), verified.records[1])
         sure = certain[chosen]
         m = [int(value) if fine else None for value, fine in zip(low[chosen], sure, strict=True)]
         proof = [str(asked.settled.proof[one]) for one in kind]
         self._describe(
             "claims", row, values, m, low=low[chosen], high=high[chosen], proof=proof, kind=kind,
-            truth=[None] * len(m) if truth is None else truth, priors=self._chances(values, low[chosen], n, sure),
+            truth=[None] * len(m) if truth is None else truth,
+            priors=self._chances(values, low[chosen], households[0], sure),
         )  # fmt: skip
         self._apart(row, verified.apart)
-        if verified.records[1]:
-            self._counts(row, code, verified)
+        self._counts(row, code, verified, parts)
         kinds = len(np.unique(asked.candidates.kind[certain]))
-        households, vacant = verified.records[0], verified.records_apart[0]
-        cells = verified.place.live.count
+        vacant, cells = _bounds(*verified.records_apart), verified.place.live.count
+        true = len(self.true_values[row]) if self.true_values is not None and self.fits[row] else None
         self.rows["places"].append(
-            (*where(code, self.item.code, self.job.scenario.geography), households, vacant, verified.unique, cells,
-             int(certain.sum()), kinds, int(open_.sum()), queries, dropped)
+            (*where(code, self.item.code, self.job.scenario.geography), households[0], vacant[0], verified.unique,
+             cells, int(certain.sum()), kinds, int(open_.sum()), queries, dropped, *households[1:], *vacant[1:], true)
         )  # fmt: skip
         self.certain.append(int(certain.sum()))
 
@@ -265,11 +274,11 @@ class _Page:
         proof = [str(asked.settled.proof[one]) for one in kind]
         self._describe("apart", row, asked.candidates.values[asked.certain], m, low=m, high=m, proof=proof)
 
-    def _counts(self, row: int, code: str, verified: Verified) -> None:
+    def _counts(self, row: int, code: str, verified: Verified, parts: Sequence[Represented]) -> None:
         """How many records the verified claims of each k are about; with the truth, exactly."""
         asked = verified.claims
         columns, kind, certain = asked.candidates.columns, asked.candidates.kind, asked.certain
-        for part in verified.represented(self.job.ladder):
+        for part in parts:
             if self.job.asked.singletons and not part.singletons:
                 continue
             mine = certain & (columns == part.k) & np.isin(kind, part.kinds)
@@ -325,6 +334,11 @@ class _Page:
             self._describe("cannot", row, values, [m] * len(values), never=True, low=low, high=high, proof=proof)
 
 
+def _bounds(low: int, high: int) -> tuple[int | None, int, int | None]:
+    """A number if it is known, and its proved bounds; what nothing limits has no upper one."""
+    return low if low == high else None, low, None if high >= UNLIMITED else high
+
+
 def codes_of_claims(scenario: Scenario, codes: Codes) -> Flags:
     """Which records claims are about: all but those reported apart."""
     apart = scenario.wording.apart
@@ -336,10 +350,9 @@ def codes_of_claims(scenario: Scenario, codes: Codes) -> Flags:
 def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Verified], page: _Page) -> None:
     """What every table gives away: claims lost when it is withheld; gained when one that is not used is added."""
     by_family = job.asked.leaks == "family"
-    unused = _unused(job)
-    used = [table for table in job.published.tables if table not in unused]
+    unused = [table for table in job.published.tables if table not in job.used]
     only = job.asked.singletons
-    for change, tables in (("withheld", used), ("added", unused)):
+    for change, tables in (("withheld", job.used), ("added", unused)):
         for name, group in named(tables, by_family=by_family).items():
             rng = job.generator(item.code, f"{QUESTION} {change} {name}")
             try:
@@ -347,17 +360,10 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
                     columns = hidden(counts, group)
                     found = lost(job.claimable, counts, columns, known, rng, job.ladder, singletons=only)
                 else:
-                    rest = hidden(counts, [table for table in unused if table not in group])
-                    found = gained(
-                        job.claimable,
-                        item.unit.counts,
-                        rest,
-                        known,
-                        job.asked.columns,
-                        rng,
-                        job.ladder,
-                        singletons=only,
-                    )
+                    longer = (*job.used, *group)
+                    more, _ = job.numbers(item, longer)
+                    columns, least = hidden(more, group), job.asked.columns
+                    found = gained(job.told_by(longer), more, columns, least, rng, job.ladder, singletons=only)
             except NothingFits:  # something does fit; it was not found within the limits
                 found = [Change(0, 0, of) for of in page.certain]
             for code, of, one in zip(counts.places, page.certain, found, strict=True):
@@ -365,7 +371,7 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
 
 
 def with_records(
-    items: Iterator[Item], scenario: Scenario, truth: Stream | None, around: Stream | None
+    items: Iterator[Item], scenario: Scenario, wording: Wording, truth: Stream | None, around: Stream | None
 ) -> Iterator[Examined]:
     """Units with the true records of their places, and the values of the records around; all in order of code."""
     ahead = {"truth": next(truth, None) if truth else None, "around": next(around, None) if around else None}
@@ -393,19 +399,19 @@ def with_records(
             frame = of("around", item.code)
             codes = nobody[1] if frame is None else level_matrix(frame, scenario.schema)
             codes = codes[codes_of_claims(scenario, codes)]
-            one = replace(one, around=values_of_records(scenario.wording, scenario.schema, codes))
+            one = replace(one, around=values_of_records(wording, scenario.schema, codes))
         yield one
 
 
-def coarsest_priors(frames: Iterator[pl.DataFrame], scenario: Scenario) -> dict[str, Prior]:
+def coarsest_priors(frames: Iterator[pl.DataFrame], scenario: Scenario, wording: Wording) -> dict[str, Prior]:
     """The records of each of the coarsest areas, as priors: their different values and how many have them."""
     length = scenario.geography.lengths[scenario.geography.coarsest]
-    names = list(scenario.wording.columns)
+    names = list(wording.columns)
     found: list[pl.DataFrame] = []
     for frame in frames:
         codes = level_matrix(frame, scenario.schema)
         inside = codes_of_claims(scenario, codes)
-        values = values_of_records(scenario.wording, scenario.schema, codes)[inside]
+        values = values_of_records(wording, scenario.schema, codes)[inside]
         area = frame["geoid"].filter(pl.Series(inside)).str.head(length)
         rows = pl.DataFrame([area, *(pl.Series(name, values[:, at]) for at, name in enumerate(names))])
         found.append(rows.group_by("geoid", *names).len())

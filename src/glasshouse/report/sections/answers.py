@@ -83,9 +83,16 @@ def _part(share: float, whole: int, low: float | None = None, high: float | None
     return Share(round(share * whole), whole, low, high) if whole else None
 
 
+def singled_out(row: Mapping[str, Any]) -> Share | None:
+    """The share of households that claims represent: by the truth, or the least that is proved; of none, None."""
+    known = row["share"] is not None
+    part, whole = ("represented", "households") if known else ("represented_least", "households_most")
+    return Share(row[part], row[whole], row["share_low"], row["share_high"]) if row[whole] else None
+
+
 def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Section:
     """Statements that must be true, how many households they single out, and which tables give them away."""
-    rows = [row for row in summary["by_columns"] if row["multiplicity"] == ONE]
+    rows = [row for row in summary.get("by_columns") or () if row["multiplicity"] == ONE]
     table = Table(
         "claims-by-columns", phrase("certain_claims.table"),
         (Column(phrase("certain_claims.traits")), Column(phrase("certain_claims.claims"), "claims"),
@@ -93,8 +100,8 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
          Column(phrase("certain_claims.with_claim", places=plural(place)), "claims")),
         tuple(
             (
-                str(row["k"]), Count(row["claims"]), Count(row["households"]),
-                Share(row["represented"], row["households"], row["share_low"], row["share_high"]),
+                str(row["k"]), Count(row["claims"]), None if row["households"] is None else Count(row["households"]),
+                singled_out(row),
                 Share(row["blocks_with_claim"], row["blocks"], row["block_share_low"], row["block_share_high"]),
             )
             for row in rows
@@ -105,7 +112,7 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
         Chart("claims-chart", phrase("certain_claims.chart"), phrase("certain_claims.chart_says"), table,
               (Series(3, phrase("certain_claims.singled_out"), "bar"),), phrase("certain_claims.axis"), up=True)
     ]  # fmt: skip
-    lost = [row for row in summary.get("leaks", ()) if row["change"] == "withheld" and row["claims"]]
+    lost = [row for row in summary.get("leaks") or () if row["change"] == "withheld" and row["claims"]]
     if lost:
         leaks = Table(
             "claims-leaks", phrase("certain_claims.leaks"),
@@ -128,11 +135,10 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
             tuple((row[place], row["description"]) for row in examples.iter_rows(named=True)),
             phrase("certain_claims.examples_source"), keys=2, records=True,
         ))  # fmt: skip
-    first = next(iter(rows), None)
     lead = say("certain_claims.none")
-    if first is not None and first["households"]:
-        share = Share(first["represented"], first["households"], first["share_low"], first["share_high"])
-        lead = say("certain_claims.lead", share=share, places=plural(place), k=first["k"])
+    if rows and (share := singled_out(rows[0])) is not None:
+        how = "lead_least" if rows[0]["share"] is None else "lead"
+        lead = say(f"certain_claims.{how}", share=share, places=plural(place), k=rows[0]["k"])
     return Section("claims", phrase("certain_claims.title"), lead, tuple(blocks))
 
 

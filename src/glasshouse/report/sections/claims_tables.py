@@ -7,6 +7,7 @@ everybody may see of them is the rule of `report.publish`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -18,36 +19,66 @@ from glasshouse.model.geography import plural
 from glasshouse.report.words import phrase, plain
 from glasshouse.report.words import table as texts
 
-# names of rows, in the data files too: the same in every language
-WORDS = {SINGLETON: "exactly one household", EVERY: "any number of households"}
+NOT_KNOWN = "not known"  # the name of a row, in the data files too: the same in every language
 
 
-def tables(results: Results, place: str = "block") -> list[PaperTable]:
+@dataclass(frozen=True)
+class Names:
+    """What the scenario calls a place, and one or several of its records."""
+
+    place: str = "block"
+    record: str = "household"
+    records: str = "households"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """As texts name them."""
+        places = plural(self.place)
+        return {
+            "place": self.place, "places": places, "Places": places.capitalize(), "record": self.record,
+            "records": self.records, "Records": self.records.capitalize(),
+        }  # fmt: skip
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Whom claims are about; names of rows, too."""
+        return {SINGLETON: f"exactly one {self.record}", EVERY: f"any number of {self.records}"}
+
+    def counted(self, by_columns: pl.DataFrame) -> str:
+        """How many records the places have, or between which bounds that is proved to lie."""
+        ends = by_columns.select("households", "households_least", "households_most")
+        number, least, most = ends.row(0) if ends.height else (0, 0, 0)
+        key = "exact" if number is not None else "between" if most is not None else "at_least"
+        word = self.record if number == 1 else self.records
+        return phrase(f"claims.counted.{key}", number=number or 0, least=least, most=most or 0, records=word)
+
+
+def tables(results: Results, names: Names = Names()) -> list[PaperTable]:  # noqa: B008  # frozen
     """The results as tables, ours beside the published."""
     made = [
-        _whole(results, place),
-        _blocks(results.by_columns, place),
-        _households(results.by_columns),
-        _ablation(results, place),
-        _probabilities(results.baselines, place),
-        _columns(results.columns_used),
-        _combinations(results.combinations),
-        _sizes(results, place),
+        _whole(results, names),
+        _blocks(results.by_columns, names),
+        _households(results.by_columns, names),
+        _ablation(results, names),
+        _probabilities(results.baselines, names),
+        _columns(results.columns_used, names),
+        _combinations(results.combinations, names),
+        _sizes(results, names),
     ]
     if results.marginal_sets is not None:
-        made.append(_sets(results.marginal_sets))
+        made.append(_sets(results.marginal_sets, names))
     return made
 
 
 def _table(
-    number: int, frame: pl.DataFrame, columns: Sequence[Column], notes: Sequence[str] | None = None, **fields: str
+    number: int, frame: pl.DataFrame, columns: Sequence[Column], names: Names, notes: Sequence[str] | None = None
 ) -> PaperTable:
     """A table with the title and notes of the language, unless others are given."""
-    names, key = [column.name for column in columns], f"tables.V{number}"
+    shown, key, fields = [column.name for column in columns], f"tables.V{number}", names.fields
     said = notes or tuple(phrase(f"{key}.{note}", **fields) for note in texts(key) if note.startswith("note"))
     theirs = (phrase("tables.source"),) if any(column.published for column in columns) else ()
     title = phrase(f"{key}.title", **fields)
-    return PaperTable(f"V{number}", title, (*said, *theirs), frame.select(names), tuple(columns))
+    return PaperTable(f"V{number}", title, (*said, *theirs), frame.select(shown), tuple(columns))
 
 
 def _head(name: str) -> str:
@@ -74,13 +105,13 @@ def _interval(share: str, top: str) -> tuple[Column, Column]:
     return low, high
 
 
-def _panel() -> pl.Expr:
-    return pl.format("Claims about {}", pl.col("multiplicity").replace_strict(WORDS)).alias("panel")
+def _panel(names: Names) -> pl.Expr:
+    return pl.format("Claims about {}", pl.col("multiplicity").replace_strict(names.about)).alias("panel")
 
 
-def _whole(results: Results, place: str) -> PaperTable:
+def _whole(results: Results, names: Names) -> PaperTable:
     unique, claims = results.unique, results.undecided
-    blocks = plural(place)
+    blocks = plural(names.place)
     rows = [
         (f"{blocks} known as a whole", unique.unique, unique.blocks, unique.share, unique.low,
          unique.high, 0, 500),
@@ -97,13 +128,13 @@ def _whole(results: Results, place: str) -> PaperTable:
     ]  # fmt: skip
     types = {"key": pl.String, "count": pl.Int64}
     frame = pl.DataFrame(rows, {c.name: types.get(c.kind, pl.Float64) for c in columns}, orient="row")
-    return _table(1, frame, columns, place=place, places=blocks)
+    return _table(1, frame, columns, names)
 
 
-def _blocks(found: pl.DataFrame, place: str) -> PaperTable:
-    blocks, top = plural(place), "share_with_a_verified_claim"
+def _blocks(found: pl.DataFrame, names: Names) -> PaperTable:
+    blocks, top = plural(names.place), "share_with_a_verified_claim"
     told = beside_paper(found).select("multiplicity", "k", "block_share_published")
-    frame = found.join(told, on=["multiplicity", "k"], how="left", maintain_order="left").with_columns(_panel())
+    frame = found.join(told, on=["multiplicity", "k"], how="left", maintain_order="left").with_columns(_panel(names))
     columns = [
         _key("panel", ""), _key("k", "columns"), _count("blocks", blocks.capitalize(), "all"),
         _count("blocks_with_claim", blocks.capitalize(), "with_a_verified_claim"),
@@ -111,29 +142,30 @@ def _blocks(found: pl.DataFrame, place: str) -> PaperTable:
         _share("block_share_published", top, "published", theirs=True), *_interval("block_share", "interval"),
         _count("claims", "verified_claims", "all"), _count("kinds", "verified_claims", "distinct"),
     ]  # fmt: skip
-    return _table(2, frame, columns, place=place, places=blocks.capitalize())
+    return _table(2, frame, columns, names)
 
 
-def _households(found: pl.DataFrame) -> PaperTable:
-    frame = beside_paper(found).join(
-        found.select("multiplicity", "k", "households", "represented_least", "represented_most", "represented"),
-        on=["multiplicity", "k"], how="left", maintain_order="left",
-    ).with_columns(_panel())  # fmt: skip
-    top = "share_of_all_households"
+def _households(found: pl.DataFrame, names: Names) -> PaperTable:
+    own = ["households", "households_least", "households_most", "represented_least", "represented_most", "represented"]
+    keys = ["multiplicity", "k"]
+    joined = beside_paper(found).join(found.select(*keys, *own), on=keys, how="left", maintain_order="left")
+    frame = joined.with_columns(_panel(names))
+    top, all_ = phrase("tables.share_of_all", **names.fields), names.records.capitalize()
     columns = [
-        _key("panel", ""), _key("k", "columns"), _count("households", "households", "all"),
+        _key("panel", ""), _key("k", "columns"), _count("households", all_, "all"),
+        _count("households_least", all_, "at_least"), _count("households_most", all_, "at_most"),
         _count("represented_least", "represented", "at_least"), _count("represented_most", "represented", "at_most"),
         _count("represented", "represented", "in_truth"),
-        _share("share_least", top, "at_least", ("represented_least", "households")),
+        _share("share_least", top, "at_least", ("represented_least", "households_most")),
         _share("share_most", top, "at_most"),
         _share("share", top, "in_truth"), *_interval("share", "interval"),
         _share("state_published", "published_figures", "state_median", theirs=True),
         _share("country_published", "published_figures", "country_median", theirs=True),
     ]  # fmt: skip
-    return _table(3, frame, columns)
+    return _table(3, frame, columns, names)
 
 
-def _ablation(results: Results, place: str) -> PaperTable:
+def _ablation(results: Results, names: Names) -> PaperTable:
     frame = beside_paper(results.by_columns).filter(multiplicity=SINGLETON)
     left = results.dropped
     columns = [
@@ -148,13 +180,13 @@ def _ablation(results: Results, place: str) -> PaperTable:
     gone = published("5").filter(column="queries_removed")["value"]
     gone_ = ", ".join(f"{part:.2%}" for part in gone)
     shares = {"mean": left.share_mean, "least": left.share_least, "most": left.share_most}
-    note = phrase("tables.V4.left_out", place=place, places=plural(place), gone=gone_, **shares)
-    return _table(4, frame, columns, (note, phrase("tables.V4.note")))
+    note = phrase("tables.V4.left_out", gone=gone_, **shares, **names.fields)
+    return _table(4, frame, columns, names, (note, phrase("tables.V4.note", **names.fields)))
 
 
-def _probabilities(found: pl.DataFrame, place: str) -> PaperTable:
+def _probabilities(found: pl.DataFrame, names: Names) -> PaperTable:
     panel = pl.format(
-        "Claims about {}, guessed from the {}", pl.col("multiplicity").replace_strict(WORDS), "prior"
+        "Claims about {}, guessed from the {}", pl.col("multiplicity").replace_strict(names.about), "prior"
     ).alias("panel")
     box = ("whisker_low", "q1", "median", "q3", "whisker_high", "p90", "max")
     columns = [
@@ -167,27 +199,27 @@ def _probabilities(found: pl.DataFrame, place: str) -> PaperTable:
         "tables.V5.paper", median=limit["median_below"], upper=limit["upper_quartile_below"], p90=limit["p90_below"],
         most=limit["max_below"],
     )  # fmt: skip
-    return _table(5, found.with_columns(panel), columns, (phrase("tables.V5.note", place=place), note))
+    return _table(5, found.with_columns(panel), columns, names, (phrase("tables.V5.note", **names.fields), note))
 
 
-def _columns(found: pl.DataFrame) -> PaperTable:
-    frame = found.with_columns(_panel()).rename({"low": "share_low", "high": "share_high"})
+def _columns(found: pl.DataFrame, names: Names) -> PaperTable:
+    frame = found.with_columns(_panel(names)).rename({"low": "share_low", "high": "share_high"})
     columns = [
         _key("panel", ""), _key("k", "columns"), _key("column", "column"),
         _count("hits", "verified_claims", "that_name_it"), _count("claims", "verified_claims", "all"),
         _share("share", "shares", "ours", ("hits", "claims")), *_interval("share", "interval"),
     ]  # fmt: skip
-    return _table(6, frame, columns)
+    return _table(6, frame, columns, names)
 
 
-def _combinations(found: pl.DataFrame) -> PaperTable:
+def _combinations(found: pl.DataFrame, names: Names) -> PaperTable:
     theirs = published("6").select(
         "multiplicity", "k", pl.col("panel").str.strip_prefix("rank ").cast(pl.Int64).alias("rank"),
         pl.col("value").alias("share_published"),
     )  # fmt: skip
     keys = ["multiplicity", "k", "rank"]
     frame = found.join(theirs, on=keys, how="left", maintain_order="left").with_columns(
-        _panel(), pl.col("columns").list.join(", ").alias("named")
+        _panel(names), pl.col("columns").list.join(", ").alias("named")
     )
     frame = frame.rename({"low": "share_low", "high": "share_high"})
     columns = [
@@ -198,13 +230,13 @@ def _combinations(found: pl.DataFrame) -> PaperTable:
         _share("share_published", "shares_of_claims", "published", theirs=True), *_interval("share", "interval"),
         _count("claims", "verified_claims", "all"),
     ]  # fmt: skip
-    return _table(7, frame, columns)
+    return _table(7, frame, columns, names)
 
 
-def _sizes(results: Results, place: str) -> PaperTable:
+def _sizes(results: Results, names: Names) -> PaperTable:
     # large ones together: the size of a single large block would point at it
     ends = {20: "21 to 50", 50: "51 to 100", 100: "more than 100"}
-    label = pl.col("households").cast(pl.String)
+    label = pl.col("households").cast(pl.String).fill_null(NOT_KNOWN)
     for above, word in ends.items():
         label = pl.when(pl.col("households") > above).then(pl.lit(word)).otherwise(label)
     frame = (
@@ -215,25 +247,30 @@ def _sizes(results: Results, place: str) -> PaperTable:
     )
     low, high = wilson(frame["blocks"].to_numpy(), frame["all"].to_numpy())
     frame = frame.with_columns(pl.Series("share_low", low), pl.Series("share_high", high))
-    blocks = plural(place)
+    blocks = plural(names.place)
     columns = [
-        _key("records", "households"), _count("blocks", blocks.capitalize(), "of_this_size"),
+        _key("records", names.records.capitalize()), _count("blocks", blocks.capitalize(), "of_this_size"),
         _count("all", blocks.capitalize(), "all"), _share("share", "shares", "ours", ("blocks", "all")),
         *_interval("share", "interval"),
     ]  # fmt: skip
-    sizes = phrase("tables.V8.sizes", place=place, median=results.median_size, places=blocks, large=blocks.capitalize())
-    return _table(8, frame, columns, (sizes, phrase("tables.V8.note")), places=blocks)
+    median = results.median_size
+    middle = (
+        phrase("tables.V8.median_open", **names.fields) if median is None
+        else phrase("tables.V8.median", median=median, **names.fields)
+    )  # fmt: skip
+    notes = (middle, phrase("tables.V8.sizes", **names.fields), phrase("tables.V8.note", **names.fields))
+    return _table(8, frame, columns, names, notes)
 
 
-def _sets(found: pl.DataFrame) -> PaperTable:
+def _sets(found: pl.DataFrame, names: Names) -> PaperTable:
     columns = [
         _key("k", "columns"), _count("sets", "sets_of_columns", "ours"),
         _count("sets_published", "sets_of_columns", "published", theirs=True),
     ]  # fmt: skip
-    return _table(9, found, columns)
+    return _table(9, found, columns, names)
 
 
 def whom(made: Sequence[PaperTable], results: Results) -> dict[str, list[int]]:
-    """The households that the rows of a table without counts are about: of each k."""
-    households = dict(results.by_columns.select("k", "households").iter_rows())
+    """The households that the rows of a table without counts are about: of each k; the least of them, if open."""
+    households = dict(results.by_columns.select("k", "households_least").iter_rows())
     return {one.name: [households.get(k, 0) for k in one.frame["k"]] for one in made if one.name == "V4"}
