@@ -125,12 +125,12 @@ def table5() -> Iterator[Number]:
 
 
 def section42() -> Iterator[Number]:
-    yield Number("4.2", "correct decision, p = 1/5, rho 0.5", "0.30", decide(0.5, 0.2).probability)
-    yield Number("4.2", "correct decision, p = 1/5, rho 0.6", "0.28", decide(0.6, 0.2).probability)
-    yield Number("4.2", "correct decision, p = 1/2", "0.59", decide(RHO1, 0.5).probability)
+    yield Number("4.2", "correct decision, p = 1/5, rho 0.5", "0.30", decide([0.5], 0.2).probability)
+    yield Number("4.2", "correct decision, p = 1/5, rho 0.6", "0.28", decide([0.6], 0.2).probability)
+    yield Number("4.2", "correct decision, p = 1/2", "0.59", decide([RHO1], 0.5).probability)
     for p in (1 / 5, 1 / 10):
         yield Number(
-            "4.2", f"correct decision, p = {p:g} (text: a fraction of a percent)", "0.00", decide(RHO1, p).probability
+            "4.2", f"correct decision, p = {p:g} (text: a fraction of a percent)", "0.00", decide([RHO1], p).probability
         )
 
 
@@ -164,7 +164,7 @@ def section43() -> Iterator[Number]:
     sampled = decided_by_draws(two("printed"), true2=12, draws=1000, least=500)
     why = "at least 500 of 1,000 draws; within the Monte Carlo error of 10^6 releases (0.05 points)"
     yield Number("Figure 5", "the same, decided by 10^3 draws", "59.05%", sampled, why, sampled)
-    yield Number("Figure 6", "without the level above", "58.89%", decide(RHO1, 0.5).probability)
+    yield Number("Figure 6", "without the level above", "58.89%", decide([RHO1], 0.5).probability)
     sure, strict = (
         correct_decision(TwoLevels(RHO1, 100.0, 27), true2=10, ties=rule).probability for rule in ("one", "strict")
     )

@@ -49,7 +49,8 @@ def _refuse_repeats(command: TyperCommand | TyperGroup, ctx: Any, args: list[str
     _, _, order = command.make_parser(ctx).parse_args(args=[*args])
     for option in order:
         if order.count(option) > 1 and not getattr(option, "multiple", True):
-            raise InputError(f"{option.opts[0]} is given {order.count(option)} times; expected once: {option.help}")
+            about = getattr(option, "help", "")
+            raise InputError(f"{option.opts[0]} is given {order.count(option)} times; expected once: {about}")
 
 
 def add(app: typer.Typer, function: Callable[..., Result[Any]]) -> None:
