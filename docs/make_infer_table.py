@@ -206,6 +206,21 @@ def supplement() -> Iterator[Number]:
         yield Number(
             "S1.3, Figure 7", f"posterior, unique at {levels} levels, p = 1/2", "", found, "a figure without numbers"
         )
+    for levels in range(2, 7):
+        right = decide(rates[:levels], 0.5).probability
+        yield Number("S1.3", f"correct decision, unique at {levels} levels, p = 1/2", "", right, "not in the paper")
+    for releases in ((0.1,), (0.2,), (0.1, 0.2), (0.1, 0.1)):
+        what = f"rho {' and '.join(f'{rho:g}' for rho in releases)}, p = 1/2"
+        average = marginal(releases, 0.5)
+        yield Number("S5", f"average posterior, {what}", "", average.posterior, "not in the paper")
+        one = decide(releases, 0.5)
+        tied = f"; ties {one.ties:.4f}, which count as wrong" * (one.ties > 0)
+        yield Number("S5", f"correct decision, {what}", "", one.probability, "not in the paper" + tied)
+    for true2 in (1, 2, 10):
+        belief = correct_decision(two("exact"), true2=true2).belief
+        what = f"with the level above, x2 = {true2}, p = 1/2"
+        yield Number("3.2", f"average posterior {what}", "", belief.posterior, "not in the paper")
+        yield Number("3.2", f"risk R {what}", "", belief.ratio, "not in the paper")
     gaps = [abs(DiscreteGaussian(1 / (2 * s)).variance - s) for s in np.linspace(0.5001, 1, 200)]
     yield Number(
         "S2",
