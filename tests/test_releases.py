@@ -180,6 +180,9 @@ def test_what_does_not_go_together_is_one_clear_error(words: str, message: str) 
         ("risk --level .1:1:3 --level .1:0", "expected at least 1, the count of the group in it"),
         ("risk --level .1:1 --level .1:2", "level 1 has no other groups"),
         ("plan --allocation paper-2020 --levels block,tract,block", "block is given 2 times"),
+        ("plan --posterior 0.55 --query total", "--query total needs --allocation"),
+        ("data m.csv --scenario pl94 --matrix --tables P1", "--tables chooses attributes, and a matrix has none"),
+        ("data m.csv --scenario pl94 --levels tract=block,tract=county", "tract is given 2 times"),
     ],
 )  # fmt: skip
 def test_nothing_that_is_said_goes_unheard(words: str, message: str) -> None:

@@ -90,6 +90,8 @@ def plan(
     budget = account.allocation(allocation) if allocation is not None else None
     if budget is not None and neighbours is not None:
         raise InputError(f"allocation {budget.name} is for {budget.neighbours} neighbours; leave out --neighbours")
+    if budget is None and query != "detailed":
+        raise InputError(f"--query {query} needs --allocation, the budget that it is a query of")
     if posterior is None and ratio is None:
         if budget is None:
             raise InputError("say a limit (--posterior or --ratio), or a budget (--allocation)")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.infer.asking import Answer, BudgetName, Prior, Query, each_once, number
 from glasshouse.commands.options import chosen_scenario
+from glasshouse.errors import InputError
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
@@ -78,6 +79,8 @@ def data(
     from glasshouse.mechanism import account
     from glasshouse.mechanism.gaussian import rate_of
 
+    if matrix and only:
+        raise InputError("--tables chooses attributes, and a matrix has none but its columns: leave it out")
     chosen = chosen_scenario(scenario, only)
     budget = account.allocation(allocation or "paper-2020")
     pairs = [word.partition("=") for word in levels or budget.levels]
