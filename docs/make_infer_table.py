@@ -125,12 +125,12 @@ def table5() -> Iterator[Number]:
 
 
 def section42() -> Iterator[Number]:
-    yield Number("4.2", "correct decision, p = 1/5, rho 0.5", "0.30", decide(0.5, 0.2).probability)
-    yield Number("4.2", "correct decision, p = 1/5, rho 0.6", "0.28", decide(0.6, 0.2).probability)
-    yield Number("4.2", "correct decision, p = 1/2", "0.59", decide(RHO1, 0.5).probability)
+    yield Number("4.2", "correct decision, p = 1/5, rho 0.5", "0.30", decide([0.5], 0.2).probability)
+    yield Number("4.2", "correct decision, p = 1/5, rho 0.6", "0.28", decide([0.6], 0.2).probability)
+    yield Number("4.2", "correct decision, p = 1/2", "0.59", decide([RHO1], 0.5).probability)
     for p in (1 / 5, 1 / 10):
         yield Number(
-            "4.2", f"correct decision, p = {p:g} (text: a fraction of a percent)", "0.00", decide(RHO1, p).probability
+            "4.2", f"correct decision, p = {p:g} (text: a fraction of a percent)", "0.00", decide([RHO1], p).probability
         )
 
 
@@ -164,7 +164,7 @@ def section43() -> Iterator[Number]:
     sampled = decided_by_draws(two("printed"), true2=12, draws=1000, least=500)
     why = "at least 500 of 1,000 draws; within the Monte Carlo error of 10^6 releases (0.05 points)"
     yield Number("Figure 5", "the same, decided by 10^3 draws", "59.05%", sampled, why, sampled)
-    yield Number("Figure 6", "without the level above", "58.89%", decide(RHO1, 0.5).probability)
+    yield Number("Figure 6", "without the level above", "58.89%", decide([RHO1], 0.5).probability)
     sure, strict = (
         correct_decision(TwoLevels(RHO1, 100.0, 27), true2=10, ties=rule).probability for rule in ("one", "strict")
     )
@@ -206,6 +206,21 @@ def supplement() -> Iterator[Number]:
         yield Number(
             "S1.3, Figure 7", f"posterior, unique at {levels} levels, p = 1/2", "", found, "a figure without numbers"
         )
+    for levels in range(2, 7):
+        right = decide(rates[:levels], 0.5).probability
+        yield Number("S1.3", f"correct decision, unique at {levels} levels, p = 1/2", "", right, "not in the paper")
+    for releases in ((0.1,), (0.2,), (0.1, 0.2), (0.1, 0.1)):
+        what = f"rho {' and '.join(f'{rho:g}' for rho in releases)}, p = 1/2"
+        average = marginal(releases, 0.5)
+        yield Number("S5", f"average posterior, {what}", "", average.posterior, "not in the paper")
+        one = decide(releases, 0.5)
+        tied = f"; ties {one.ties:.4f}, which count as wrong" * (one.ties > 0)
+        yield Number("S5", f"correct decision, {what}", "", one.probability, "not in the paper" + tied)
+    for true2 in (1, 2, 10):
+        belief = correct_decision(two("exact"), true2=true2).belief
+        what = f"with the level above, x2 = {true2}, p = 1/2"
+        yield Number("3.2", f"average posterior {what}", "", belief.posterior, "not in the paper")
+        yield Number("3.2", f"risk R {what}", "", belief.ratio, "not in the paper")
     gaps = [abs(DiscreteGaussian(1 / (2 * s)).variance - s) for s in np.linspace(0.5001, 1, 200)]
     yield Number(
         "S2",

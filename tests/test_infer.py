@@ -207,7 +207,9 @@ def test_levels_far_above_are_heard() -> None:
         )
         totals.append(np.logaddexp.reduce(np.where((k2 >= k1) & (k3 >= k2), logs, -np.inf), axis=None))
     expected = 1 / (1 + np.exp(totals[0] - totals[1]))
-    assert hierarchy.posterior(levels, 0.5).belief.posterior == pytest.approx(float(expected), abs=1e-9)
+    assert hierarchy.posterior([[level] for level in levels], 0.5).belief.posterior == pytest.approx(
+        float(expected), abs=1e-9
+    )
 
 
 def test_a_plan_holds_for_every_smaller_rho() -> None:
@@ -287,7 +289,7 @@ def test_correct_decisions_equal_enumeration(r1: float, r2: float, d: int, p: fl
     assert mass > 0.999
     found = correct_decision(attack, true2=true2)
     assert right - 1e-9 <= found.probability <= right + (1 - mass) + 1e-9
-    assert found.probability == pytest.approx(decide(r1, p).probability + found.gained - found.lost, abs=1e-12)
+    assert found.probability == pytest.approx(decide([r1], p).probability + found.gained - found.lost, abs=1e-12)
     assert found.outside < 1e-13
 
 
@@ -335,7 +337,7 @@ def test_risks_of_releases_multiply_with_the_updated_prior(rate: float, prior: f
 def test_only_the_distance_from_the_known_count_matters(rate: float, prior: float, known: int, noise: int) -> None:
     """S1.1: a target who is not unique has the same risk; everything is shifted."""
     assert onelevel.posterior(rate, prior, known + noise, known) == onelevel.posterior(rate, prior, noise)
-    here, there = decide(rate, prior, known), decide(rate, prior)
+    here, there = decide([rate], prior, known), decide([rate], prior)
     assert here.probability == there.probability
     assert here.threshold is not None and there.threshold is not None
     assert here.threshold == known + there.threshold
@@ -374,13 +376,13 @@ def test_three_levels_by_brute_force(r1: float, r2: float, r3: float, p: float, 
                 exponent += r1 / 3 * (2 - (k2 - k1)) ** 2 + r2 / 2 * (1 - (k3 - k2)) ** 2
                 totals[k1] += np.exp(-exponent)
     expected = p * totals[1] / (p * totals[1] + (1 - p) * totals[0])
-    found = hierarchy.posterior(levels, p)
+    found = hierarchy.posterior([[level] for level in levels], p)
     assert found.belief.posterior == pytest.approx(expected, abs=1e-9)
 
 
 def test_levels_without_other_groups_add_their_evidence() -> None:
     """A group that is all of the level above: both noisy counts are of the same count."""
-    found = hierarchy.posterior([Level(0.3, 2), Level(0.7, 0)], 0.3)
+    found = hierarchy.posterior([[Level(0.3, 2)], [Level(0.7, 0)]], 0.3)
     assert found.belief.posterior == pytest.approx(posterior_of_releases([0.3, 0.7], 0.3, [2, 0]).posterior, abs=1e-14)
 
 
@@ -456,23 +458,116 @@ def test_the_worked_example_of_the_paper() -> None:
 
     people = pl.concat(list(open_records(ROOT / "examples" / "district-28-21" / "records.csv", scenario).frames()))
     names = [attribute.name for attribute in scenario.schema.attributes]
-    found = exposure(people, names, scenario.geography, {"district": R1, "county": R2}, 0.5)
+    rates = {"district": R1, "county": R2}
+    found = exposure(people, names, scenario.geography, rates, 0.5, whole="county")
     assert [(row.levels, row.persons) for row in found.rows] == [(0, 44), (2, 1)]
     assert found.share_above(0.55) == pytest.approx(1 / 45)
+    # the one black person is alone without the voting age, but there are 35 of voting age, of whatever race
+    assert found.by_attribute == {"gq": (1, 1), "voting_age": (1, 1), "hispanic": (1, 1), "race": (0, 0)}
+    alone = exposure(people, names, scenario.geography, rates, 0.5)  # one district of the county is not the county
+    assert alone.levels == ("district",) and alone.share_above(0.55) == 0
+
+
+PEOPLE = pl.DataFrame(
+    {
+        "geoid": ["010010001001001", "010010001001001", "010010001001002", "010010001002001", "020010001001001"],
+        "c": [1, 2, 1, 3, 3],
+    }
+)
+BLOCK_TO_NATION = {"block": 0.1, "tract": 0.1, "nation": 0.1}
 
 
 def test_exposure_counts_uniques_level_by_level() -> None:
     geography = load("pl94").geography
-    people = pl.DataFrame(
-        {
-            "geoid": ["010010001001001", "010010001001001", "010010001001002", "010010001002001", "020010001001001"],
-            "c": [1, 2, 1, 3, 3],
-        }
-    )
-    rates_by_level = {"block": 0.1, "tract": 0.1, "nation": 0.1}
-    found = exposure(people, ["c"], geography, rates_by_level, 0.5)
+    found = exposure(PEOPLE, ["c"], geography, BLOCK_TO_NATION, 0.5, unknown="none", whole="nation")
     # c = 2 is unique in the nation; both 1s in their blocks; both 3s in their tracts
     assert {row.levels: row.persons for row in found.rows} == {1: 2, 2: 2, 3: 1}
+    found = exposure(PEOPLE, ["c"], geography, BLOCK_TO_NATION, 0.5, whole="nation")
+    # if c itself is to be learnt, one must be alone in the place: a block's only person, and a tract's
+    assert {row.levels: row.persons for row in found.rows} == {0: 2, 1: 2, 2: 1}
+
+
+kinds = st.tuples(st.sampled_from(["01001000100100", "01001000200100", "01003000100100"]), *[st.integers(0, 2)] * 4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(kinds, min_size=1, max_size=12), st.sampled_from(["any", "a", "c", "none"]))
+def test_uniqueness_is_in_all_attributes_but_one(drawn: list[tuple[str, int, int, int, int]], unknown: str) -> None:
+    """S1.3, by comparing everybody with everybody."""
+    people = pl.DataFrame(
+        [(prefix + str(last), *rest) for prefix, last, *rest in drawn], schema=["geoid", "a", "b", "c"], orient="row"
+    )
+    rates = {"block": 0.1, "tract": 0.2, "county": 0.3, "state": 0.4}
+    lengths = {"block": 15, "tract": 11, "county": 5, "state": 2}
+    codes = people["geoid"].to_list()
+    spoken = ["block"]
+    for level in ("tract", "county", "state"):
+        if len({code[: lengths[level]] for code in codes}) == 1:
+            break
+        spoken.append(level)
+    rows = people.rows()
+    expected: dict[int, int] = {}
+    for person in rows:
+        depths = []
+        for left_out in {"any": (1, 2, 3), "a": (1,), "c": (3,), "none": (0,)}[unknown]:
+            known = [column for column in (1, 2, 3) if column != left_out]
+            depth = 0
+            for level in spoken:
+                alike = [
+                    other
+                    for other in rows
+                    if other[0][: lengths[level]] == person[0][: lengths[level]]
+                    and all(other[column] == person[column] for column in known)
+                ]
+                if len(alike) > 1:
+                    break
+                depth += 1
+            depths.append(depth)
+        expected[max(depths)] = expected.get(max(depths), 0) + 1
+    found = exposure(people, ["a", "b", "c"], load("pl94").geography, rates, 0.5, unknown=unknown)
+    assert found.levels == tuple(spoken)
+    assert {row.levels: row.persons for row in found.rows} == expected
+    for row in found.rows:
+        seen = [rates[level] for level in spoken[: max(row.levels, 1)]]
+        assert row.posterior == marginal(seen, 0.5).posterior
+    assert found.unique_up_to[0] == sum(persons for depth, persons in expected.items() if depth >= 1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"unknown": "sex"}, "unknown attribute 'sex'; known: any, c, none"),
+        ({"whole": "county"}, "unknown level 'county'"),
+        ({"rates": {"tract": 0.1, "block": 0.1}}, "expected the finest first, each once"),
+        ({"rates": {"nation": 0.1, "block": 0.1}}, "expected the finest first, each once"),
+        ({"attributes": []}, "there is none that an adversary could learn"),
+    ],
+)
+def test_a_question_about_persons_that_makes_no_sense_is_refused(asked: dict[str, object], message: str) -> None:
+    given = {"attributes": ["c"], "rates": BLOCK_TO_NATION, "prior": 0.5, **asked}
+    with pytest.raises(InputError, match=message):
+        exposure(PEOPLE, geography=load("pl94").geography, **given)  # type: ignore[arg-type]
+
+
+def test_a_file_of_one_county_says_nothing_of_the_nation(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """It was said to hold people unique at six levels."""
+    blocks = ("010010001001001", "010010001002001", "010010002001001")
+    kinds = product(blocks, ("male", "female"), (5, 40), ("1,0", "0,1"), (0, 1))  # each once in each block
+    lines = [f"{block},{sex},{age},{races},0,0,0,0,{hispanic}" for block, sex, age, races, hispanic in kinds]
+    header = "block,sex,age,white,black,aian,asian,nhopi,sor,hispanic"
+    (tmp_path / "county.csv").write_text("\n".join([header, *lines, "010010001001001,male,90,0,1,0,0,0,0,1"]) + "\n")
+    asked = ["data", str(tmp_path / "county.csv"), "--scenario", "sf1-person"]
+    found = said(capsys, *asked)
+    assert found["levels"] == ["block", "block_group", "tract"]
+    assert found["left_out"] == ["county", "state", "nation"]
+    assert found["unique_up_to"] == {"block": 1, "block_group": 1, "tract": 1}
+    assert main(["infer", *asked]) == 0
+    told = capsys.readouterr().out
+    assert "not counted: county, state, nation; the file has one place there" in told
+    whole = said(capsys, *asked, "--whole", "county")
+    assert whole["levels"] == ["block", "block_group", "tract", "county"]
+    assert whole["unique_up_to"]["county"] == 1  # type: ignore[index]
+    assert said(capsys, *asked, "--unknown", "none")["unique_up_to"]["block"] == 49  # type: ignore[index]
 
 
 def test_a_matrix_of_counts_is_as_good_as_records(
@@ -482,7 +577,10 @@ def test_a_matrix_of_counts_is_as_good_as_records(
     arguments = ["--matrix", "--scenario", "pl94", "--levels", "tract,county", "--json"]
     assert main(["infer", "data", str(data / "franklin" / "tract_ver.csv"), *arguments]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["persons"] == 1_138_011
+    assert found["persons"] == 1_138_011 and found["unique_up_to"] == {"tract": 0}  # nobody is alone in a tract
+    arguments += ["--unknown", "none"]
+    assert main(["infer", "data", str(data / "franklin" / "tract_ver.csv"), *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
     assert (
         sum(row["persons"] for row in found["exposed"] if row["levels"] >= 1) == found["unique_up_to"]["tract"] == 684
     )
@@ -511,16 +609,16 @@ def test_a_matrix_of_counts_is_as_good_as_records(
         (lambda: TwoLevels(0.1, 0.1, 3, mode="paper"), "unknown mode 'paper'; known: exact, printed"),
         (lambda: correct_decision(TwoLevels(0.1, 0.1, 3), true2=0), "expected at least 1, the count of the group"),
         (lambda: correct_decision(TwoLevels(0.1, 0.1, 3), true2=1, ties="mine"), "unknown rule for ties 'mine'"),
-        (lambda: correct_decision(TwoLevels(0.0, 0.1, 3), true2=1), "rho is 0 at one of the two levels"),
+        (lambda: correct_decision(TwoLevels(0.0, 0.1, 3), true2=1), "rho is 0 at level 1"),
         (lambda: CountPrior.read("normal:1"), "unknown prior 'normal:1'"),
         (lambda: CountPrior.read("0.5,-0.5"), "must be 0 or more"),
         (lambda: Limit(), "say one limit"),
         (lambda: Limit(ratio=0.9), "expected 1 or more"),
         (lambda: largest_rho(Limit(posterior=0.4), 0.5), "already above the tolerable posterior"),
         (lambda: post_processing(0.1, 0.5, 27, 5, rounding="up"), "unknown rounding 'up'"),
-        (lambda: hierarchy.posterior([Level(0.1, 1, 0, 3), Level(0.1, 1)], 0.5), "has no other groups"),
+        (lambda: hierarchy.posterior([[Level(0.1, 1, 0, 3)], [Level(0.1, 1)]], 0.5), "has no other groups"),
         (lambda: hierarchy.posterior([], 0.5), "no level is given"),
-        (lambda: decide(0.1, 0.5, truth=7), "true count is 7; expected 0 or 1"),
+        (lambda: decide([0.1], 0.5, truth=7), "true count is 7; expected 0 or 1"),
     ],
 )
 def test_nonsense_is_refused(make: object, message: str) -> None:
@@ -533,7 +631,7 @@ def test_limits_are_right_and_nothing_overflows() -> None:
     assert onelevel.posterior(0, 0.3, 5).posterior == pytest.approx(0.3, abs=1e-15)
     assert onelevel.posterior(0, 0.3, 5).ratio == pytest.approx(1, abs=1e-14)
     assert marginal([0.0], 0.3) == onelevel.Belief(0.3, 1.0)
-    assert decide(0, 0.7).probability == 1
+    assert decide([0], 0.7).probability == 1
     assert onelevel.posterior(100, 0.5, 10**9).posterior == 1
     assert onelevel.posterior(100, 0.5, -(10**9)).posterior == 0
     assert onelevel.posterior(100, 1e-12, 10**9).ratio == pytest.approx(1e12)
@@ -620,7 +718,7 @@ def test_people_can_read_the_answers(capsys: pytest.CaptureFixture[str]) -> None
     assert main(["infer"]) == 0
     assert "posterior" in capsys.readouterr().out
     records = str(ROOT / "examples" / "district-28-21" / "records.csv")
-    levels = ["--levels", "district=block,county=block_group"]
+    levels = ["--levels", "district=block,county=block_group", "--whole", "county"]
     assert main(["infer", "data", records, "--scenario", "gvhr-1940", *levels]) == 0
     assert "unique at 2 levels: 1 person," in capsys.readouterr().out
     assert main(["infer", "plan", "--allocation", "paper-2020"]) == 0

@@ -88,7 +88,8 @@ def test_persons_of_a_frame() -> None:
     found = gh.infer.data(frame, **asked)
     assert found.said() == gh.infer.data(RECORDS, **asked).said()
     assert found.exposed["persons"].sum() == found.summary.persons == frame.height
-    assert found.summary.levels == ("district", "county")
+    assert (found.summary.levels, found.summary.left_out) == (("district",), ("county",))
+    assert gh.infer.data(frame, **asked, whole="county").summary.levels == ("district", "county")
 
 
 def test_figures_without_a_folder_are_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,8 +60,8 @@ NAMESPACES = {
         "What does an adversary learn from noisy counts? Exact posteriors, risks and decisions; plans for a budget.",
         {
             "posterior": "glasshouse.commands.infer.beliefs",
-            "risk": "glasshouse.commands.infer.beliefs",
-            "decide": "glasshouse.commands.infer.beliefs",
+            "risk": "glasshouse.commands.infer.releases",
+            "decide": "glasshouse.commands.infer.releases",
             "plan": "glasshouse.commands.infer.budgets",
             "noise": "glasshouse.commands.infer.beliefs",
             "data": "glasshouse.commands.infer.persons",

@@ -12,14 +12,14 @@ from glasshouse.commands.audit import Audited as Audited
 from glasshouse.commands.check import Checked as Checked
 from glasshouse.commands.compare import Compared as Compared
 from glasshouse.commands.detect import Detected as Detected
-from glasshouse.commands.infer.beliefs import Decided as Decided
 from glasshouse.commands.infer.beliefs import NoiseFound as NoiseFound
 from glasshouse.commands.infer.beliefs import PostProcessed as PostProcessed
 from glasshouse.commands.infer.beliefs import PosteriorFound as PosteriorFound
-from glasshouse.commands.infer.beliefs import Risk as Risk
 from glasshouse.commands.infer.budgets import Plans as Plans
 from glasshouse.commands.infer.figures import Figures as Figures
 from glasshouse.commands.infer.persons import ExposureFound as ExposureFound
+from glasshouse.commands.infer.releases import Decided as Decided
+from glasshouse.commands.infer.releases import Risk as Risk
 from glasshouse.commands.protect.intervals import Intervals as Intervals
 from glasshouse.commands.protect.noise import NoisyTables as NoisyTables
 from glasshouse.commands.protect.properties import NoisyProperties as NoisyProperties
@@ -61,17 +61,17 @@ def status(folder: File) -> Status: ...  # noqa: E501
 
 class _Infer:
     @staticmethod
-    def posterior(*, rho: str | None = ..., noisy: float | None = ..., prior: str = ..., known: int = ..., rho2: str | None = ..., others: int | None = ..., noisy2: float | None = ..., noisy_others: float | None = ..., levels: str | Sequence[str] = ..., x2_prior: str = ..., noise_sum: Literal['exact', 'approx'] = ..., mode: Literal['exact', 'printed'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., true1: int | None = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> PosteriorFound: ...  # noqa: E501
+    def posterior(*, rho: str | Sequence[str] = ..., noisy: str | Sequence[float] = ..., prior: str = ..., known: int = ..., rho2: str | Sequence[str] = ..., others: int | None = ..., noisy2: str | Sequence[float] = ..., noisy_others: str | Sequence[float] = ..., levels: str | Sequence[str] = ..., x2_prior: str = ..., noise_sum: Literal['exact', 'approx'] = ..., mode: Literal['exact', 'printed'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., true1: int | None = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> PosteriorFound: ...  # noqa: E501
     @staticmethod
-    def risk(*, rho: str | Sequence[str], prior: str = ..., neighbours: Literal['add-remove', 'change-one'] = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> Risk: ...  # noqa: E501
+    def risk(*, rho: str | Sequence[str] = ..., prior: str = ..., known: int = ..., rho2: str | Sequence[str] = ..., others: int | None = ..., true2: int | None = ..., levels: str | Sequence[str] = ..., x2_prior: str = ..., mode: Literal['exact', 'printed'] = ..., noise_sum: Literal['exact', 'approx'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> Risk: ...  # noqa: E501
     @staticmethod
-    def decide(*, rho: str, prior: str = ..., known: int = ..., true1: int | None = ..., rho2: str | None = ..., others: int | None = ..., true2: int | None = ..., x2_prior: str = ..., ties: Literal['strict', 'half', 'one'] = ..., mode: Literal['exact', 'printed'] = ..., noise_sum: Literal['exact', 'approx'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> Decided: ...  # noqa: E501
+    def decide(*, rho: str | Sequence[str] = ..., prior: str = ..., known: int = ..., true1: int | None = ..., rho2: str | Sequence[str] = ..., others: int | None = ..., true2: int | None = ..., levels: str | Sequence[str] = ..., x2_prior: str = ..., ties: Literal['strict', 'half', 'one'] = ..., mode: Literal['exact', 'printed'] = ..., noise_sum: Literal['exact', 'approx'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> Decided: ...  # noqa: E501
     @staticmethod
     def plan(*, posterior: str | None = ..., ratio: str | None = ..., prior: str | Sequence[str] = ..., levels: str | Sequence[str] = ..., unique: bool = ..., allocation: str | None = ..., query: str = ..., delta: float = ..., neighbours: Literal['add-remove', 'change-one'] | None = ...) -> Plans: ...  # noqa: E501
     @staticmethod
     def noise(*, rho: str, others: int = ..., neighbours: Literal['add-remove', 'change-one'] = ...) -> NoiseFound: ...  # noqa: E501
     @staticmethod
-    def data(records: File, *, scenario: str | Scenario = ..., allocation: str = ..., query: str = ..., levels: str | Sequence[str] = ..., prior: str = ..., threshold: float = ..., only: str | Sequence[str] = ..., matrix: bool = ..., sample: int = ..., seed: int = ...) -> ExposureFound: ...  # noqa: E501
+    def data(records: File, *, scenario: str | Scenario = ..., allocation: str = ..., query: str = ..., levels: str | Sequence[str] = ..., unknown: str = ..., whole: str | None = ..., prior: str = ..., threshold: float = ..., only: str | Sequence[str] = ..., matrix: bool = ..., sample: int = ..., seed: int = ...) -> ExposureFound: ...  # noqa: E501
     @staticmethod
     def postprocess(*, rho: str, others: int, total: int, prior: str = ..., true2: int = ..., rounding: Literal['half-even', 'half-up', 'half-down'] = ..., neighbours: Literal['add-remove', 'change-one'] = ...) -> PostProcessed: ...  # noqa: E501
     @staticmethod

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from glasshouse.cli.output import tell
 from glasshouse.commands.declaration import Declared, Option, declaration
@@ -27,17 +28,41 @@ _EVERYWHERE = {
 }
 
 
+class OnceCommand(TyperCommand):
+    """A command that takes each option once, unless it is one to repeat: else all but the last would be dropped."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _refuse_repeats(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+class OnceGroup(TyperGroup):
+    """A group of such commands, itself strict about its own options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _refuse_repeats(self, ctx, args)
+        return super().parse_args(ctx, args)
+
+
+def _refuse_repeats(command: TyperCommand | TyperGroup, ctx: Any, args: list[str]) -> None:
+    """Count how often each option stands on the line, under any of its names."""
+    _, _, order = command.make_parser(ctx).parse_args(args=[*args])
+    for option in order:
+        if order.count(option) > 1 and not getattr(option, "multiple", True):
+            about = getattr(option, "help", "")
+            raise InputError(f"{option.opts[0]} is given {order.count(option)} times; expected once: {about}")
+
+
 def add(app: typer.Typer, function: Callable[..., Result[Any]]) -> None:
     """Add a declared function to the terminal's commands."""
     declared = declaration(function)
-    app.command(declared.name, epilog=f"Example:  {declared.example}" if declared.example else None)(
-        _shown(function, declared)
-    )
+    epilog = f"Example:  {declared.example}" if declared.example else None
+    app.command(declared.name, cls=OnceCommand, epilog=epilog)(_shown(function, declared))
 
 
 def add_group(app: typer.Typer, name: str, group: Namespace) -> None:
     """Add functions that belong together as a group of commands, which alone shows its help."""
-    commands = typer.Typer(rich_markup_mode=None)
+    commands = typer.Typer(cls=OnceGroup, rich_markup_mode=None)
     for verb in group:
         add(commands, getattr(group, verb))
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from glasshouse import NAMESPACES, VERBS
-from glasshouse.cli.derive import add, add_group
+from glasshouse.cli.derive import OnceGroup, add, add_group
 from glasshouse.cli.output import Stopped, say
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
 from glasshouse.errors import InputError
@@ -27,6 +27,7 @@ def application() -> typer.Typer:
     """The terminal's commands: those of the library, as it is now; a user's own protection may have come since."""
     app = typer.Typer(
         name="glasshouse",
+        cls=OnceGroup,
         help="Shows a statistical office what its published tables give away.\n\n"
         "Glasshouse is a tool of defence: use it on your own tables, on synthetic data, or on data already published.",
         epilog="Example:  glasshouse check tables.csv.gz --scenario sf1-person",

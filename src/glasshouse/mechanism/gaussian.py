@@ -134,8 +134,12 @@ class NoiseSum:
         squares = (values - instead_of).astype(np.float64) * (values + instead_of).astype(np.float64)
         return self.factor[values % len(self.factor)] - self.rate * squares
 
+    def radius(self, tail: float = 1e-18) -> int:
+        """How far from 0 one must look; the tails of a sum are no heavier than those of the Gaussian part."""
+        return DiscreteGaussian(self.rate).radius(tail)
+
     def window(self, tail: float = 1e-18) -> NDArray[np.int64]:
-        """The noise values that matter; the tails of a sum are no heavier than those of the Gaussian part."""
+        """The noise values that matter."""
         return DiscreteGaussian(self.rate).window(tail)
 
 

@@ -7,7 +7,8 @@ For k in {known, known + 1} the joint weight of (X_1 = k, X_2 = k_2, ...) is
     P[X_1 = k] * prod over i of [ exp(-r_i (x_i - k_i)^2) * S_i(y_i - (k_(i+1) - k_i)) * prior(k_(i+1) | k_i) ]
 
 with S_i the mass of the sum of noise. At two levels with the sum approximated (3.7) and a uniform prior this is S3.4.
-Summing from the bottom up costs a convolution per level; no sampling is needed.
+Summing from the bottom up costs a convolution per level; no sampling is needed. Each further release of a level
+multiplies its factors once more (S5).
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from glasshouse.attack.infer.onelevel import Belief, belief, check_prior, logit, whole
+from glasshouse.attack.infer.readings import MOST
 from glasshouse.errors import InputError
 from glasshouse.mechanism.gaussian import Mass, check_rho, sum_of
 
 Counts = NDArray[np.int64]
-MOST = 50_000_000  # terms that are added up at once
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class CountPrior:
             raise InputError("the weights of a prior must be 0 or more, and not all 0")
         return self
 
-    def window(self, level: Level, following: Level, below: Counts, implied: Sequence[int] = ()) -> Counts:
+    def window(self, level: Level, following: Level, below: Counts, implied: Sequence[float] = ()) -> Counts:
         """The counts one level up that can matter, given those below; `implied` are counts that levels above suggest.
 
         Where neither the prior nor the other groups end them, the two likelihoods multiply to a Gaussian around a
@@ -125,9 +126,9 @@ class Level:
     """One level as the adversary sees it: the noisy count of the target's group, and the sum of the other groups'."""
 
     rate: float
-    noisy: int
+    noisy: float
     others: int = 0  # groups beside the target's, within the group one level up
-    noisy_others: int = 0
+    noisy_others: float = 0
 
 
 @dataclass(frozen=True)
@@ -140,28 +141,27 @@ class Posterior:
 
 
 def posterior(
-    levels: Sequence[Level], prior: float, known: int = 0, *, above: CountPrior = UNIFORM, noise_sum: str = "approx"
+    levels: Sequence[Sequence[Level]],
+    prior: float,
+    known: int = 0,
+    *,
+    above: CountPrior = UNIFORM,
+    noise_sum: str = "approx",
 ) -> Posterior:
-    """The exact belief after seeing every level (finest first), by message passing."""
+    """The exact belief after seeing every release of every level (finest first), by message passing."""
     check_prior(prior)
     whole(known, "the known count", least=0)
-    if not levels:
-        raise InputError("no level is given; expected at least one")
+    _check(levels)
+    merged = [_merged(level) for level in levels]
     starts = np.array([known, known + 1])
     # one message for each of the two possible counts of the target's group
     counts, message = starts, np.where(np.eye(2, dtype=bool), 0.0, -inf) + _seen(levels[0], starts)[None, :]
     for number, (level, following) in enumerate(pairwise(levels)):
-        if level.others == 0 and level.noisy_others != 0:
-            raise InputError(
-                f"level {number + 1} has no other groups, so their noisy sum must be 0, not {level.noisy_others}"
-            )
-        next_counts = above.window(level, following, counts, _implied(levels[number + 1 :]))
+        next_counts = above.window(merged[number], merged[number + 1], counts, _implied(merged[number + 1 :]))
         difference = next_counts[None, :] - counts[:, None]
         step = _others(level, difference, noise_sum) + above.log_weight(counts, next_counts)
         message = logsumexp(message[:, :, None] + step[None, :, :], axis=1) + _seen(following, next_counts)[None, :]
         counts = next_counts
-    if levels[-1].others:
-        raise InputError("the last level has no level above it: leave out its other groups")
     totals = logsumexp(message, axis=1)
     if not np.isfinite(totals).any():
         raise InputError(f"no count fits: the prior '{above.name}' rules out what the noisy counts allow")
@@ -180,32 +180,64 @@ def posterior(
     return Posterior(believed, tuple(kept), tuple(pairs))
 
 
-def _implied(above: Sequence[Level]) -> list[int]:
+def _check(levels: Sequence[Sequence[Level]]) -> None:
+    """Levels that can be: each is released at least once, and all its releases are about the same groups."""
+    if not levels or not all(levels):
+        raise InputError("no level is given; expected at least one")
+    for number, level in enumerate(levels, start=1):
+        if len({one.others for one in level}) > 1:
+            raise InputError(f"level {number} has different numbers of other groups; expected the same in each release")
+        for one in level:
+            if one.others == 0 and one.noisy_others != 0:
+                raise InputError(
+                    f"level {number} has no other groups, so their noisy sum must be 0, not {one.noisy_others:g}"
+                )
+    if levels[-1][0].others:
+        raise InputError("the last level has no level above it: leave out its other groups")
+
+
+def _merged(level: Sequence[Level]) -> Level:
+    """A level's releases as the one release of Gaussian noise that says the same: rates add up, counts are averaged."""
+    rate = sum(one.rate for one in level)
+    shares = [one.rate / rate if rate else 1 / len(level) for one in level]
+    noisy, others = (
+        sum(share * count for share, count in zip(shares, counts, strict=True))
+        for counts in ([one.noisy for one in level], [one.noisy_others for one in level])
+    )
+    return Level(rate, noisy, level[0].others, others)
+
+
+def _implied(above: Sequence[Level]) -> list[float]:
     """What levels further up suggest for the count at the first of them: their noisy counts less the other groups'."""
-    implied, others = [], 0
+    implied, others = [], 0.0
     for level, following in pairwise(above):
         others += level.noisy_others
         implied.append(following.noisy - others)
     return implied
 
 
-def _seen(level: Level, counts: Counts) -> Mass:
-    """The logarithm of the likelihood of a level's noisy count, up to a constant.
+def _seen(level: Sequence[Level], counts: Counts) -> Mass:
+    """The logarithm of the likelihood of a level's noisy counts, up to a constant.
 
     Squares are taken relative to that of the first count, in whole numbers: huge ones would cancel badly.
     """
-    noisy, first = whole(level.noisy, "the noisy count"), int(counts[0])
-    return (
-        -check_rho(level.rate) * (counts - first).astype(np.float64) * (counts + (first - 2 * noisy)).astype(np.float64)
-    )
+    first, logs = int(counts[0]), np.zeros(len(counts))
+    for one in level:
+        twice = 2 * whole(one.noisy, "the noisy count")
+        logs -= (
+            check_rho(one.rate) * (counts - first).astype(np.float64) * (counts + (first - twice)).astype(np.float64)
+        )
+    return logs
 
 
-def _others(level: Level, difference: Counts, noise_sum: str) -> Mass:
-    """The logarithm of the likelihood of the other groups' noisy sum, given their true sum, up to a constant."""
-    if whole(level.others, "the number of other groups", least=0) == 0:
+def _others(level: Sequence[Level], difference: Counts, noise_sum: str) -> Mass:
+    """The logarithm of the likelihood of the other groups' noisy sums, given their true sum, up to a constant."""
+    if whole(level[0].others, "the number of other groups", least=0) == 0:
         return np.where(difference == 0, 0.0, -inf)
-    noisy = whole(level.noisy_others, "the noisy sum of the other groups")
-    if level.rate == 0:
-        return np.zeros(difference.shape)
-    reference = noisy - int(difference[0, 0])
-    return sum_of(level.rate, level.others, noise_sum).log_mass(noisy - difference, instead_of=reference)
+    logs: Mass = np.zeros(difference.shape)
+    for one in level:
+        noisy = whole(one.noisy_others, "the noisy sum of the other groups")
+        if one.rate > 0:
+            reference = noisy - int(difference[0, 0])
+            logs = logs + sum_of(one.rate, one.others, noise_sum).log_mass(noisy - difference, instead_of=reference)
+    return logs

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, inf, log, log1p, pi, sqrt
+from math import ceil, floor, inf, log, log1p, pi, prod, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from glasshouse.attack.infer.readings import FINE, SHORT, Evidence, listed, readings
 from glasshouse.errors import InputError, unknown
 from glasshouse.mechanism.gaussian import DiscreteGaussian, check_rho
 
@@ -47,9 +48,13 @@ class Belief:
 
 @dataclass(frozen=True)
 class Decision:
-    """How often an adversary who picks the likelier value is right; known + 1 is picked from the threshold on."""
+    """How often an adversary who picks the likelier value is right, and the probability of a tie.
+
+    One noisy count: known + 1 is picked from the threshold on.
+    """
 
     probability: float
+    ties: float
     threshold: int | None
 
 
@@ -73,7 +78,7 @@ def whole(number: float, what: str, least: int | None = None) -> int:
 
 def belief(log_odds: float, prior: float) -> Belief:
     """The posterior from its log odds, and its ratio to the prior without overflow."""
-    return Belief(float(expit(log_odds)), _ratio(log_odds, prior))
+    return Belief(float(expit(log_odds)), float(_ratios(np.array([log_odds]), logit(prior))[0]))
 
 
 def logit(prior: float) -> float:
@@ -106,17 +111,21 @@ def marginal(rates: Sequence[float], prior: float) -> Belief:
     With several rates: a target known to be unique at so many levels (S1.3), or so many releases (S5).
     """
     check_prior(prior)
+    ratio = float(mean_ratios(np.array([logit(prior)]), rates)[0])
+    return Belief(min(prior * ratio, 1.0), min(ratio, 1 / prior))
+
+
+def mean_ratios(starts: NDArray[np.float64], rates: Sequence[float]) -> NDArray[np.float64]:
+    """The average ratio of the posterior of the truth to the prior, for priors with these log odds."""
     rates = [rate for rate in (check_rho(rate) for rate in rates) if rate > 0]
     if not rates:
-        return Belief(prior, 1.0)
-    if len(rates) == 1 and rates[0] > 1e-8:
-        noise = DiscreteGaussian(rates[0])
-        values = noise.window()
-        evidence = rates[0] * (2 * values.astype(np.float64) + 1)
-        ratio = float(np.sum(noise.mass(values) * _ratios(logit(prior) + evidence, prior)))
-        return Belief(min(prior * ratio, 1.0), min(ratio, 1 / prior))
-    average = _logistic_mean(logit(prior), rates)
-    return Belief(average, average / prior)
+        return np.ones(len(starts))
+    read = readings(rates) if min(rates) > 1e-8 else []
+    if read and prod(2 * one.noise.radius(FINE) for one in read) < SHORT:
+        values, mass = listed(read, FINE)
+        evidence = values + sum(rates)
+        return np.array([mass @ _ratios(start + evidence, start) for start in starts.tolist()])
+    return np.array([_logistic_mean(start, rates) / expit(start) for start in starts.tolist()])
 
 
 def _logistic_mean(start: float, rates: Sequence[float]) -> float:
@@ -175,28 +184,32 @@ def _wave(rate: float, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(dual / np.exp(-np.square(pi * ks) / rate).sum())
 
 
-def decide(rate: float, prior: float, known: int = 0, *, truth: int | None = None, ties: str = "strict") -> Decision:
+def decide(
+    rates: Sequence[float], prior: float, known: int = 0, *, truth: int | None = None, ties: str = "strict"
+) -> Decision:
     """Equations 3.5 and 3.6: how often the adversary who picks the likelier value is right.
 
     `truth` is the true count, known + 1 unless said otherwise (known: the target does not have the characteristics).
-    The posterior passes one half at u = 1/2 - logit(prior) / (2 rate); one half itself goes by the rule for `ties`.
+    With several rates as in `marginal`: known + 1 is picked where the sum of rate_i (2 u_i - 1) is more than
+    -logit(prior), and a sum that equals it goes by the rule for `ties`.
     """
     check_prior(prior)
     whole(known, "the known count", least=0)
-    has = _has(truth, known)
+    has = true_or_not(truth, known)
     if ties not in TIES:
         raise unknown("rule for ties", ties, TIES)
-    if check_rho(rate) < 1e-12:  # nothing is learnt: the prior decides, and a prior of one half is a tie
-        picks = TIES[ties] if abs(logit(prior)) < TIE else float(prior > 0.5)
-        return Decision(picks if has else 1 - picks, None)
-    # no noisy count leaves the odds even but where logit(prior) is an odd multiple of the rate
-    first, last = (smallest_above(0.5 + (least - logit(prior)) / (2 * rate)) for least in (-TIE, TIE))
-    noise, threshold = DiscreteGaussian(rate), last
-    picks = noise.at_least(last - has) + TIES[ties] * (noise.at_least(first - has) - noise.at_least(last - has))
-    return Decision(picks if has else 1 - picks, known + threshold)
+    rates = [rate for rate in (check_rho(rate) for rate in rates) if rate >= 1e-12]  # below: nothing is learnt
+    needed = -logit(prior) - (2 * has - 1) * sum(rates)
+    more, enough = Evidence.of(rates).above(np.array([needed + TIE, needed - TIE])).tolist()
+    picks, even = more + TIES[ties] * (enough - more), enough - more
+    threshold = None
+    if len(rates) == 1:
+        least = -TIE if ties == "one" else TIE
+        threshold = known + smallest_above(0.5 + (least - logit(prior)) / (2 * rates[0]))
+    return Decision(picks if has else 1 - picks, even, threshold)
 
 
-def _has(truth: int | None, known: int) -> int:
+def true_or_not(truth: int | None, known: int) -> int:
     """Whether the target has the characteristics, from the true count."""
     if truth is not None and truth not in (known, known + 1):
         raise InputError(
@@ -210,11 +223,8 @@ def smallest_above(bound: float) -> int:
     return floor(bound) + 1 if abs(bound) < 2**52 else ceil(bound)
 
 
-def _ratio(log_odds: float, prior: float) -> float:
-    """Posterior over prior: 1 / (prior + (1 - prior) prior-odds / posterior-odds), for any size of the odds."""
-    return float(_ratios(np.array([log_odds]), prior)[0])
-
-
-def _ratios(log_odds: NDArray[np.float64], prior: float) -> NDArray[np.float64]:
-    ratios: NDArray[np.float64] = np.exp(-np.logaddexp(log(prior), log1p(-prior) + logit(prior) - log_odds))
+def _ratios(log_odds: NDArray[np.float64], start: float) -> NDArray[np.float64]:
+    """Posterior over prior, from the log odds of both: exact for any size of the odds."""
+    log_prior, log_rest = -np.logaddexp(0, -start), -np.logaddexp(0, start)
+    ratios: NDArray[np.float64] = np.exp(-np.logaddexp(log_prior, log_rest + start - log_odds))
     return ratios

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from glasshouse.attack.infer.hierarchy import MOST
 from glasshouse.attack.infer.onelevel import Belief, check_prior, logit, marginal, whole
+from glasshouse.attack.infer.readings import MOST
 from glasshouse.errors import InputError, unknown
 from glasshouse.mechanism.gaussian import DiscreteGaussian, check_rho
 

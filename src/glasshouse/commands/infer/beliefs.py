@@ -1,13 +1,16 @@
-"""What does an adversary believe after seeing noisy counts, on average, and how often is the likelier value right?"""
+"""What does an adversary believe after seeing noisy counts? And how much noise is in them, or left in them?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.infer.asking import (
+    OF_ABOVE,
+    OF_LEVELS,
     About,
     Answer,
     Known,
@@ -19,14 +22,15 @@ from glasshouse.commands.infer.asking import (
     Prior,
     PriorAbove,
     Rho,
-    RhoAbove,
-    S,
+    RhosAbove,
+    answered,
+    as_many,
     belief_about,
-    level,
     number,
-    only_with_rho2,
+    printed,
     rate,
-    spelled,
+    refuse,
+    seen_level,
 )
 from glasshouse.errors import InputError
 
@@ -35,7 +39,6 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
 
     from glasshouse.attack.infer.hierarchy import Posterior
     from glasshouse.attack.infer.onelevel import Belief
-    from glasshouse.engine.lifecycle import Ended
 
 
 @dataclass(frozen=True)
@@ -45,13 +48,14 @@ class Believed:
     posterior: float
     ratio: float
     x2: tuple[tuple[int, float], ...] | None = None  # the count at the top, and its probability
+    ratios: tuple[float, ...] | None = None  # of each of several releases, to the belief before it: they multiply
     belief_in_truth: float | None = None
     attack: str | None = None
     belief: str | None = None
 
 
 class PosteriorFound(Answer[Believed]):
-    """What the adversary believes after one release."""
+    """What the adversary believes after the releases."""
 
     x2: pl.DataFrame  # the belief about the count at the top, where more than one level was released
 
@@ -67,21 +71,32 @@ class PosteriorFound(Answer[Believed]):
 
 @command(
     example="glasshouse infer posterior --rho 0.0992263542 --prior 0.5 --noisy 2\n\n"
+    "Two releases:  --rho 0.1 --noisy 1 --rho 0.2 --noisy 3\n\n"
     "Two levels:  ... --rho2 0.2464845096 --others 27 --noisy2 1 --noisy-others -1\n\n"
     "More levels, finest first:  --level RHO:NOISY:OTHERS:NOISY_OTHERS, repeated"
 )
 def posterior(
     *,
-    rho: Annotated[Number | None, Opt("Privacy loss of the count: a decimal or a fraction.")] = None,
-    noisy: Annotated[float | None, Opt("The released noisy count.")] = None,
+    rho: Annotated[
+        tuple[Number, ...],
+        Opt("Privacy loss of the count: a decimal or a fraction; repeat it for releases.", repeated=True),
+    ] = (),
+    noisy: Annotated[
+        tuple[float, ...], Opt("The released noisy count; repeat it, in the order of the releases.", repeated=True)
+    ] = (),
     prior: Prior = "0.5",
     known: Known = 0,
-    rho2: RhoAbove = None,
+    rho2: RhosAbove = (),
     others: Others = None,
-    noisy2: Annotated[float | None, Opt("The noisy count one level up.")] = None,
-    noisy_others: Annotated[float | None, Opt("The sum of the other groups' noisy counts.")] = None,
+    noisy2: Annotated[
+        tuple[float, ...], Opt("The noisy count one level up; repeat it for releases.", repeated=True)
+    ] = (),
+    noisy_others: Annotated[
+        tuple[float, ...], Opt("The sum of the other groups' noisy counts; repeat it for releases.", repeated=True)
+    ] = (),
     levels: Annotated[
-        tuple[str, ...], Opt("A level as RHO:NOISY[:OTHERS:NOISY_OTHERS].", flag="--level", repeated=True)
+        tuple[str, ...],
+        Opt("A level as RHO:NOISY[:OTHERS:NOISY_OTHERS]; commas between releases.", flag="--level", repeated=True),
     ] = (),
     x2_prior: PriorAbove = "uniform",
     noise_sum: NoiseSum = "approx",
@@ -93,160 +108,66 @@ def posterior(
     """What the adversary believes after seeing noisy counts."""
     from glasshouse.attack.infer import hierarchy, onelevel, twolevel
 
-    above = hierarchy.CountPrior.read(x2_prior)
     before = number(prior, "the prior")
+    of_above: dict[str, object] = {"--others": others, "--noisy2": noisy2, "--noisy-others": noisy_others}
     if levels:
-        read = [level(text, neighbours) for text in levels]
-        found = hierarchy.posterior(read, before, known, above=above, noise_sum=noise_sum)
-        return _believed(found.belief, found, true1, known, attack)
-    if rho is None or noisy is None:
-        raise InputError("--rho and --noisy are needed (or --level for each level)")
-    own = rate(rho, neighbours)
-    if rho2 is None:
-        one = onelevel.posterior(own, before, noisy, known)
-        only_with_rho2({"--others": others, "--noisy2": noisy2, "--noisy-others": noisy_others})
-        return _believed(one, None, true1, known, attack, before)
-    if others is None or noisy2 is None or noisy_others is None:
-        raise InputError("two levels need --others, --noisy2 and --noisy-others")
-    adversary = twolevel.TwoLevels(
-        own, rate(rho2, neighbours), others, before, known, above, noise_sum=noise_sum, mode=mode
-    )
-    found = adversary.posterior(noisy, noisy2, noisy_others)
-    return _believed(found.belief, found, true1, known, attack)
+        refuse(of_above | {"--rho": rho, "--noisy": noisy, "--rho2": rho2}, OF_LEVELS)
+        seen = [seen_level(text, neighbours) for text in levels]
+    else:
+        if not rho or not noisy:
+            raise InputError("--rho and --noisy are needed (or --level for each level)")
+        as_many({"--rho": rho, "--noisy": noisy})
+        own = [rate(one, neighbours) for one in rho]
+        if not rho2:
+            refuse(of_above | {"--x2-prior": x2_prior, "--noise-sum": noise_sum, "--mode": mode}, OF_ABOVE)
+            told = [onelevel.posterior_of_releases(own[:n], before, noisy[:n], known) for n in range(1, len(own) + 1)]
+            return _believed(told, None, true1, known, attack, before)
+        if others is None or not noisy2 or not noisy_others:
+            raise InputError("two levels need --others, --noisy2 and --noisy-others")
+        as_many({"--rho": rho, "--noisy-others": noisy_others})
+        as_many({"--rho2": rho2, "--noisy2": noisy2})
+        above = [hierarchy.Level(rate(one, neighbours), x) for one, x in zip(rho2, noisy2, strict=True)]
+        seen = [
+            [hierarchy.Level(one, x, others, y) for one, x, y in zip(own, noisy, noisy_others, strict=True)],
+            above,
+        ]
+    count_prior = hierarchy.CountPrior.read(x2_prior)
+    if mode == "exact":
+        found = hierarchy.posterior(seen, before, known, above=count_prior, noise_sum=noise_sum)
+    else:
+        (own1,), (own2,) = printed(seen)
+        adversary = twolevel.TwoLevels(
+            own1.rate, own2.rate, own1.others, before, known, count_prior, noise_sum=noise_sum, mode=mode
+        )
+        found = adversary.posterior(own1.noisy, own2.noisy, own1.noisy_others)
+    return _believed([found.belief], found, true1, known, attack)
 
 
 def _believed(
-    one: Belief, above: Posterior | None, true1: int | None, known: int, attack: str | None, prior: float = 0.5
+    told: Sequence[Belief],
+    above: Posterior | None,
+    true1: int | None,
+    known: int,
+    attack: str | None,
+    prior: float = 0.5,
 ) -> PosteriorFound:
+    one = told[-1]
     if true1 not in (None, known, known + 1):
         raise InputError(f"the true count is {true1}; expected {known} or {known + 1}")
     truth = None if true1 is None else one.posterior if true1 == known + 1 else 1 - one.posterior
     x2 = None if above is None else above.top
-    summary = Believed(one.posterior, one.ratio, x2, truth, attack, belief_about(attack))
+    ratios = None
+    if len(told) > 1 and all(belief.ratio for belief in told):  # what is ruled out stays so
+        ratios = (told[0].ratio, *(after.ratio / before.ratio for before, after in pairwise(told)))
+    summary = Believed(one.posterior, one.ratio, x2, ratios, truth, attack, belief_about(attack))
     if above is None:
         lines = [f"posterior {one.posterior:.6g}: {one.ratio:.4g} times the prior {prior:g}"]
+        if ratios:
+            lines[0] += f"; release by release {' x '.join(f'{ratio:.4g}' for ratio in ratios)}"
     else:
         lines = [f"posterior {one.posterior:.6f}, ratio {one.ratio:.6f}; the count at the top:"]
         lines += [f"    {count:>4}  {mass:.4f}" for count, mass in above.top if mass >= 5e-5]
-    return PosteriorFound(_told("posterior", summary, lines))
-
-
-def _told(question: str, summary: S, lines: list[str]) -> Ended[S]:
-    """An answer in words, with what was asked besides."""
-    from glasshouse.engine.lifecycle import told
-    from glasshouse.engine.plain import plain
-
-    further = spelled(plain(summary), ("belief_in_truth", "attack", "belief"))
-    return told(f"infer {question}", summary, [*lines, *further])
-
-
-@dataclass(frozen=True)
-class Averaged:
-    """The posterior of the truth, averaged over the noise, and how many times the prior it is."""
-
-    posterior: float
-    risk: float
-    attack: str | None = None
-    belief: str | None = None
-
-
-class Risk(Answer[Averaged]):
-    """What the adversary believes on average."""
-
-
-@command(example="glasshouse infer risk --rho 0.0992263542 --prior 1/10")
-def risk(
-    *,
-    rho: Annotated[
-        tuple[Number, ...],
-        Opt("Privacy loss; repeat it for levels at which the target is unique, or releases.", repeated=True),
-    ],
-    prior: Prior = "0.5",
-    neighbours: Neighbours = "add-remove",
-    attack: About = None,
-) -> Risk:
-    """The posterior of the truth, averaged over the noise, and its ratio to the prior (R)."""
-    from glasshouse.attack.infer.onelevel import marginal
-
-    found = marginal([rate(one, neighbours) for one in rho], number(prior, "the prior"))
-    line = f"average posterior of the truth {found.posterior:.6g}: {found.ratio:.4g} times the prior"
-    return Risk(_told("risk", Averaged(found.posterior, found.ratio, attack, belief_about(attack)), [line]))
-
-
-@dataclass(frozen=True)
-class Decision:
-    """How often the adversary is right, and from which noisy count on one more person is picked."""
-
-    probability: float
-    threshold: int | None
-    attack: str | None = None
-    belief: str | None = None
-
-
-@dataclass(frozen=True)
-class DecisionAbove:
-    """How often the adversary of two levels is right, and what the level above does to the decision."""
-
-    probability: float
-    ties: float
-    gained: float
-    lost: float
-    outside: float
-    mode: str
-    attack: str | None = None
-    belief: str | None = None
-
-
-class Decided(Answer[Decision | DecisionAbove]):
-    """How often an adversary who picks the likelier value is right."""
-
-
-@command(
-    example="glasshouse infer decide --rho 0.0992263542 --prior 0.5\n\n"
-    "Two levels:  ... --rho2 0.2464845096 --others 27 --true2 1 [--mode printed]"
-)
-def decide(
-    *,
-    rho: Rho,
-    prior: Prior = "0.5",
-    known: Known = 0,
-    true1: Annotated[int | None, Opt("The true count; default: known + 1.")] = None,
-    rho2: RhoAbove = None,
-    others: Others = None,
-    true2: Annotated[int | None, Opt("The true count one level up.")] = None,
-    x2_prior: PriorAbove = "uniform",
-    ties: Annotated[
-        Literal["strict", "half", "one"], Opt("Who gets a posterior of exactly one half: strict, half or one.")
-    ] = "strict",
-    mode: Mode = "exact",
-    noise_sum: NoiseSum = "approx",
-    neighbours: Neighbours = "add-remove",
-    attack: About = None,
-) -> Decided:
-    """How often an adversary who picks the likelier value is right."""
-    from glasshouse.attack.infer import hierarchy, onelevel, twolevel
-
-    own, before = rate(rho, neighbours), number(prior, "the prior")
-    summary: Decision | DecisionAbove
-    if rho2 is None:
-        only_with_rho2({"--others": others, "--true2": true2})
-        found = onelevel.decide(own, before, known, truth=true1, ties=ties)
-        line = f"right with probability {found.probability:.6g}"
-        if found.threshold is not None:
-            line += f"; {known + 1} is picked from a noisy count of {found.threshold} on"
-        summary = Decision(found.probability, found.threshold, attack, belief_about(attack))
-        return Decided(_told("decide", summary, [line]))
-    if others is None or true2 is None:
-        raise InputError("two levels need --others and --true2")
-    above = hierarchy.CountPrior.read(x2_prior)
-    adversary = twolevel.TwoLevels(own, rate(rho2, neighbours), others, before, known, above, noise_sum, mode)
-    correct = twolevel.correct_decision(adversary, true1=true1, true2=true2, ties=ties)
-    line = (
-        f"right with probability {correct.probability:.6g} ({mode} posterior); the level above corrects "
-        f"{correct.gained:.4%} of the decisions and spoils {correct.lost:.4%}; ties {correct.ties:.4%}"
-    )
-    summary = DecisionAbove(**asdict(correct), mode=mode, attack=attack, belief=belief_about(attack))
-    return Decided(_told("decide", summary, [line]))
+    return PosteriorFound(answered("posterior", summary, lines))
 
 
 @dataclass(frozen=True)
@@ -284,7 +205,9 @@ def postprocess(
     summary = Bounds(
         found.processed.posterior, found.processed.ratio, found.x1_and_others.posterior, found.x1_alone.posterior
     )
-    return PostProcessed(_told("postprocess", summary, [f"{name} {value}" for name, value in asdict(summary).items()]))
+    return PostProcessed(
+        answered("postprocess", summary, [f"{name} {value}" for name, value in asdict(summary).items()])
+    )
 
 
 @dataclass(frozen=True)
@@ -314,4 +237,4 @@ def noise(
     own = rate(rho, neighbours)
     variance = DiscreteGaussian(own).variance
     summary = Noise(variance**0.5, variance, others, approximation_error(own, others))
-    return NoiseFound(_told("noise", summary, [f"{name} {value}" for name, value in asdict(summary).items()]))
+    return NoiseFound(answered("noise", summary, [f"{name} {value}" for name, value in asdict(summary).items()]))

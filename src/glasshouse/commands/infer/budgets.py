@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from glasshouse.commands.declaration import Opt, command
-from glasshouse.commands.infer.asking import Answer, BudgetName, Number, Query, Relation, number
+from glasshouse.commands.infer.asking import Answer, BudgetName, Number, Query, Relation, each_once, number
 from glasshouse.errors import InputError
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
@@ -85,10 +85,13 @@ def plan(
     from glasshouse.engine.lifecycle import told
     from glasshouse.mechanism import account
 
+    each_once(levels)
     priors = [number(text, "the prior") for text in prior]
     budget = account.allocation(allocation) if allocation is not None else None
     if budget is not None and neighbours is not None:
         raise InputError(f"allocation {budget.name} is for {budget.neighbours} neighbours; leave out --neighbours")
+    if budget is None and query != "detailed":
+        raise InputError(f"--query {query} needs --allocation, the budget that it is a query of")
     if posterior is None and ratio is None:
         if budget is None:
             raise InputError("say a limit (--posterior or --ratio), or a budget (--allocation)")

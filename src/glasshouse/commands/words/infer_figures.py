@@ -70,7 +70,7 @@ def figure2() -> Drawn:
 
 def figure3() -> Drawn:
     rows = [
-        (prior, float(rho), decide(float(rho), p).probability)
+        (prior, float(rho), decide([float(rho)], p).probability)
         for prior, p in PRIORS.items()
         for rho in np.logspace(-2, 1, 200)
     ]
@@ -114,7 +114,7 @@ def figure5() -> Drawn:
     for mode in MODES:
         for x2 in (*range(1, 16), 20, 30):
             _correct(rows, mode, x2, TwoLevels(RHO1, RHO2, OTHERS, mode=mode), x2)
-    alone = decide(RHO1, 0.5).probability
+    alone = decide([RHO1], 0.5).probability
     y = Axis("probability", "probability of a correct decision")
     data = _frame(rows, "mode x2 probability")
     return data, lines(
@@ -136,7 +136,7 @@ def figure6() -> Drawn:
                 _correct(rows, f"{mode}, x2 = {x2}", float(rho2), TwoLevels(RHO1, float(rho2), OTHERS, mode=mode), x2)
     y = Axis("probability", "probability of a correct decision")
     data = _frame(rows, "case rho2 probability")
-    alone = decide(RHO1, 0.5).probability
+    alone = decide([RHO1], 0.5).probability
     return data, lines(
         "Figure 6: against rho2", data, Axis("rho2", "rho2", log=True), y, Axis("case", ""), rule_x=RHO2, rule_y=alone
     )
