@@ -324,7 +324,9 @@ class _Boxes:
             everything = frozenset(range(len(attribute)))
             sets = [predicate.by_attribute.get(attribute.name, everything) for predicate in predicates]
             distinct = {levels: kind for kind, levels in enumerate(dict.fromkeys(sets))}
-            member = np.array([[level in levels for level in range(len(attribute))] for levels in distinct], np.int64)
+            member = np.zeros((len(distinct), len(attribute)), np.int64)
+            for levels, kind in distinct.items():
+                member[kind, sorted(levels)] = 1
             self.kinds.append(np.array([distinct[levels] for levels in sets], np.int64))
             for box, shared in zip(possible, self.shared, strict=True):
                 inside = member[:, sorted(box.by_attribute.get(attribute.name, everything))]
