@@ -216,6 +216,19 @@ def places_jointly(compiled: Compiled, counts: Counts, area: Area) -> Problem:
     return gathered(places_alone(compiled, counts, area, tighten=True), compiled.around, area)
 
 
+def places_within(compiled: Compiled, counts: Counts, around: Sequence[tuple[Rows, Area]]) -> Problem:
+    """One program for each of the largest areas around places; smaller areas, if any, come first and lie within them.
+
+    The first rows are those compiled with the places. Without any area there is one program for each place.
+    """
+    if not around:
+        return places_alone(compiled, counts)
+    problem = places_jointly(compiled, counts, around[0][1])
+    for rows, area in around[1:]:
+        problem = gathered(problem, rows, area)
+    return problem
+
+
 def gathered(problem: Problem, around: Rows, area: Area) -> Problem:
     """The programs of each area as one, with the numbers of the areas as rows over the cells of all of them.
 

@@ -38,7 +38,7 @@ def prepare(coarse: Compiled, fine: Compiled) -> Refinement:
         raise InputError("records get finer cells from the tables of the area around; none were compiled")
     rows_fine = _only_row(fine, "fine")
     rows_coarse = _only_row(coarse, "coarse")
-    parent = _parents(coarse, fine)
+    parent = parents(coarse, fine)
     count = fine.around.differences
     of_fine = rows_coarse[parent]
     coarse_row = np.full(count, -1, np.int64)
@@ -88,12 +88,12 @@ def _only_row(compiled: Compiled, which: str) -> Array:
     if around is None or around.partial.any():
         raise InputError(f"the tables of the area do not tell the {which} cells apart; compile with 'finest'")
     rows = around.members[: around.differences].tocsc()
-    if (np.diff(rows.indptr) != 1).any():
-        raise InputError(f"a {which} cell lies in several rows of the area; compile with 'finest'")
+    if (np.diff(rows.indptr) != 1).any() or (rows.data != 1).any():
+        raise InputError(f"a {which} cell lies in several rows of the area, or counts twice; compile with 'finest'")
     return np.asarray(rows.indices, np.int64)
 
 
-def _parents(coarse: Compiled, fine: Compiled) -> Array:
+def parents(coarse: Compiled, fine: Compiled) -> Array:
     """The coarse cell of each fine cell."""
     codes = np.empty_like(fine.cells.codes)
     for attribute, classes in enumerate(fine.cells.classes):
