@@ -22,12 +22,13 @@ from glasshouse.program.answers import some
 from glasshouse.program.conflict import Number, conflict
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import CLIMB
+from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import split
 from glasshouse.program.tables.histogram import Problem
 from glasshouse.scenarios.load import Scenario
 
 Stack = tuple[Counts, list[Counts]]  # the numbers of a level, and for the same places the sums of finer levels
-MOST = 300_000  # variables of a program that is worth trying; a larger one stays undecided
+MOST, MOST_FINE = 300_000, 50_000  # variables of a program worth trying, and of one in finer cells; else undecided
 FITS, UNSURE, NOTHING = 1, 0, -1  # some histogram fits; not decided; it is proved that none does
 
 
@@ -73,14 +74,13 @@ class Decider:
         """Asked in the cells of places first; if numbers of areas cut across those, then in finer ones."""
         top, ways = numbers.levels[-1], self._frames(numbers)
         problem = ways.places.problem(numbers)
-        verdict = _verdicts(problem)
+        verdict, x = _verdicts(problem)
         yield from _proved(ways.places, numbers, verdict)
         if not ways.say_all:
             left = np.flatnonzero(verdict != NOTHING)
-            rest = numbers.only(left)
-            verdict[left] = finer = _finer(ways, rest, verdict[left], ways.sizes(problem)[left])
+            verdict[left] = finer = _finer(ways, numbers, problem, verdict, x)[left]
             if ways.finest is not None:
-                yield from _proved(ways.finest, rest, finer)
+                yield from _proved(ways.finest, numbers.only(left), finer)
         yield from (Doubt(top.level, top.places[row]) for row in np.flatnonzero(verdict == UNSURE))
 
     def _frames(self, numbers: Nest) -> Frames:
@@ -90,24 +90,32 @@ class Decider:
         return self.frames[key]
 
 
-def _verdicts(problem: Problem) -> NDArray[np.int8]:
-    """Of each program: does any histogram fit, or is it proved that none does?"""
+def _verdicts(problem: Problem) -> tuple[NDArray[np.int8], Array]:
+    """Of each program: does any histogram fit, or is it proved that none does? And what fits, where something does."""
     large = np.diff(problem.programs.first) > MOST
     answers = some(split(problem.programs, problem.bad | large), np.zeros(len(large), np.uint64), CLIMB)
     nothing = np.array([outcome == Outcome.INFEASIBLE for outcome in answers.outcome], np.bool_)
     nothing &= np.array([proof != Proof.UNDECIDED for proof in answers.proof], np.bool_) & (problem.bad | ~large)
-    return np.where(nothing, NOTHING, np.where(answers.fits & ~large, FITS, UNSURE)).astype(np.int8)
+    return np.where(nothing, NOTHING, np.where(answers.fits & ~large, FITS, UNSURE)).astype(np.int8), answers.x
 
 
-def _finer(ways: Frames, numbers: Nest, verdict: NDArray[np.int8], sizes: NDArray[np.int64]) -> NDArray[np.int8]:
-    """What the finest cells say of areas, given what cells of places do and how many cells there would be at most."""
-    if ways.finest is not None and ways.dealt and numbers.layers[0].counts.exact:
+def _finer(ways: Frames, numbers: Nest, problem: Problem, verdict: NDArray[np.int8], x: Array) -> NDArray[np.int8]:
+    """What the finest cells say of each area, given what fits in the cells of places.
+
+    Often what fits there can be divided further as it stands. Only where it cannot, everything is asked anew.
+    """
+    if ways.finest is None:
+        return np.where(verdict == NOTHING, NOTHING, UNSURE).astype(np.int8)
+    if ways.dealt and numbers.layers[0].counts.exact:
         ((rows, area),) = ways.finest.areas(numbers)
         return np.where(rows.limits(area.lower, area.upper).bad, NOTHING, verdict).astype(np.int8)
-    found = np.full(len(verdict), UNSURE, np.int8)
-    small = np.flatnonzero(sizes <= MOST)
-    if ways.finest is not None and len(small):
-        found[small] = _verdicts(ways.finest.problem(numbers.only(small)))
+    divided, _ = _verdicts(
+        ways.divided(numbers, problem, np.where((verdict == FITS)[problem.programs.program_of], x, 0))
+    )
+    found = np.where((verdict == FITS) & (divided == FITS), FITS, UNSURE).astype(np.int8)
+    left = np.flatnonzero((verdict != NOTHING) & (found != FITS) & (ways.sizes(problem) <= MOST_FINE))
+    if len(left):
+        found[left], _ = _verdicts(ways.finest.problem(numbers.only(left)))
     return found
 
 

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.attack.published import untold
-from glasshouse.errors import InputError
+from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.model.geography import Geography
 from glasshouse.model.identities import sum_up
 from glasshouse.model.release import Counts, Table, counted
 from glasshouse.model.schema import Predicate, Schema
-from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_within
+from glasshouse.program.propagate import Array
+from glasshouse.program.reduce import Programs
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, gathered, places_within
 from glasshouse.program.tables.refine import parents, prepare
 from glasshouse.program.tables.rows import Rows, compile_rows
 
@@ -157,16 +159,39 @@ class Frames:
 
     def sizes(self, problem: Problem) -> NDArray[np.int64]:
         """How many variables each program in cells of places would have in the finest cells, at most."""
-        if self.finest is None:
-            return np.zeros(len(problem.programs), np.int64)
-        weight = self._parts[problem.cell]
+        starts, _ = self._parts
+        weight = np.diff(starts)[problem.cell]
         return np.bincount(problem.programs.program_of, weight, len(problem.programs)).astype(np.int64)
 
+    def divided(self, nest: Nest, problem: Problem, x: Array) -> Problem:
+        """The same programs in the finest cells, where each cell of a place has as many records as `x` says."""
+        if self.finest is None:
+            raise GlasshouseBug("the finest cells were not compiled")
+        kept = np.flatnonzero(x > 0)
+        starts, parts = self._parts
+        sizes = np.diff(starts)[problem.cell[kept]]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        entry = np.repeat(np.arange(len(kept)), sizes)
+        cell = parts[starts[problem.cell[kept]][entry] + np.arange(ends[-1]) - ends[entry]].astype(np.int32)
+        place = problem.place[kept]
+        rows = np.searchsorted(place, np.arange(len(nest.counts.places) + 1)).astype(np.int64)
+        zero, one = np.zeros(len(cell), np.int64), np.ones(len(cell), np.int64)
+        alone = Programs(
+            ends[rows], zero, x[kept][entry], rows, x[kept], x[kept], ends, np.arange(len(cell), dtype=np.int32), one
+        )
+        none, every = np.zeros(len(alone), np.bool_), np.arange(len(alone))
+        result = Problem(self.finest.compiled, problem.places, alone, place[entry], cell, none, every, ~none)
+        for number, area in self.finest.areas(nest):
+            result = gathered(result, number, area)
+        return result
+
     @cached_property
-    def _parts(self) -> NDArray[np.int64]:
-        """How many of the finest cells each cell of a place has."""
+    def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The finest cells by the cell of a place that they lie in, and where those of each begin."""
         fine = self.finest or self.places
-        return np.bincount(parents(self.places.compiled, fine.compiled), minlength=len(self.places.compiled.cells))
+        parent = parents(self.places.compiled, fine.compiled)
+        order = np.argsort(parent, kind="stable")
+        return np.searchsorted(parent[order], np.arange(len(self.places.compiled.cells) + 1)), order
 
 
 def frames(schema: Schema, tables: Sequence[Table], nest: Nest) -> Frames:
