@@ -20,8 +20,8 @@ from glasshouse.model.release import Counts, Release, Table
 from glasshouse.model.schema import Schema
 from glasshouse.program.answers import some
 from glasshouse.program.conflict import Number, conflict
-from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import CLIMB
+from glasshouse.program.integer import Limit, Outcome, Proof
+from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import split
 from glasshouse.program.tables.histogram import Problem
@@ -29,6 +29,7 @@ from glasshouse.scenarios.load import Scenario
 
 Stack = tuple[Counts, list[Counts]]  # the numbers of a level, and for the same places the sums of finer levels
 MOST, MOST_FINE = 300_000, 50_000  # variables of a program worth trying, and of one in finer cells; else undecided
+BRIEF = Ladder(limit=Limit(effort=2.0))  # a second question about the same numbers gets less time
 FITS, UNSURE, NOTHING = 1, 0, -1  # some histogram fits; not decided; it is proved that none does
 
 
@@ -90,10 +91,10 @@ class Decider:
         return self.frames[key]
 
 
-def _verdicts(problem: Problem) -> tuple[NDArray[np.int8], Array]:
+def _verdicts(problem: Problem, ladder: Ladder = CLIMB) -> tuple[NDArray[np.int8], Array]:
     """Of each program: does any histogram fit, or is it proved that none does? And what fits, where something does."""
     large = np.diff(problem.programs.first) > MOST
-    answers = some(split(problem.programs, problem.bad | large), np.zeros(len(large), np.uint64), CLIMB)
+    answers = some(split(problem.programs, problem.bad | large), np.zeros(len(large), np.uint64), ladder)
     nothing = np.array([outcome == Outcome.INFEASIBLE for outcome in answers.outcome], np.bool_)
     nothing &= np.array([proof != Proof.UNDECIDED for proof in answers.proof], np.bool_) & (problem.bad | ~large)
     return np.where(nothing, NOTHING, np.where(answers.fits & ~large, FITS, UNSURE)).astype(np.int8), answers.x
@@ -115,7 +116,7 @@ def _finer(ways: Frames, numbers: Nest, problem: Problem, verdict: NDArray[np.in
     found = np.where((verdict == FITS) & (divided == FITS), FITS, UNSURE).astype(np.int8)
     left = np.flatnonzero((verdict != NOTHING) & (found != FITS) & (ways.sizes(problem) <= MOST_FINE))
     if len(left):
-        found[left], _ = _verdicts(ways.finest.problem(numbers.only(left)))
+        found[left], _ = _verdicts(ways.finest.problem(numbers.only(left)), BRIEF)
     return found
 
 
