@@ -28,7 +28,7 @@ from glasshouse.program.tables.histogram import Problem
 from glasshouse.scenarios.load import Scenario
 
 Stack = tuple[Counts, list[Counts]]  # the numbers of a level, and for the same places the sums of finer levels
-MOST, MOST_FINE = 300_000, 50_000  # variables of a program worth trying, and of one in finer cells; else undecided
+MOST, MOST_FINE = 300_000, 5_000  # variables of a program worth trying, and of one in finer cells; else undecided
 BRIEF = Ladder(limit=Limit(effort=2.0))  # a second question about the same numbers gets less time
 FITS, UNSURE, NOTHING = 1, 0, -1  # some histogram fits; not decided; it is proved that none does
 
