@@ -88,8 +88,8 @@ def _only_row(compiled: Compiled, which: str) -> Array:
     if around is None or around.partial.any():
         raise InputError(f"the tables of the area do not tell the {which} cells apart; compile with 'finest'")
     rows = around.members[: around.differences].tocsc()
-    if (np.diff(rows.indptr) != 1).any() or (rows.data != 1).any():
-        raise InputError(f"a {which} cell lies in several rows of the area, or counts twice; compile with 'finest'")
+    if (np.diff(rows.indptr) != 1).any():
+        raise InputError(f"a {which} cell lies in several rows of the area; compile with 'finest'")
     return np.asarray(rows.indices, np.int64)
 
 
