@@ -455,12 +455,12 @@ def believed(toy: Toy, numbers: tuple, compiled: Compiled) -> tuple[int, list[Li
     n = len(toy.kinds)
     limits = []
     for number in numbers:
-        if number.place is None:
+        if number.layer:
             inside = tuple(p * n + v for p in range(len(toy.counts.places)) for v in toy.around_masks[number.variable])
             at = toy.area.column[number.variable]
             assert (number.lower, number.upper) == (toy.area.lower[0, at], toy.area.upper[0, at])
         else:
-            place = toy.counts.row[number.place]
+            place = number.row
             inside = tuple(place * n + v for v in toy.own_masks[number.variable])
             at = toy.counts.column[number.variable]
             assert (number.lower, number.upper) == (toy.counts.lower[place, at], toy.counts.upper[place, at])

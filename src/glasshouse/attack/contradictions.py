@@ -1,43 +1,45 @@
 """Can all numbers of a unit be true? By adding up, and where that sees nothing: does any histogram at all fit them?
 
 Numbers can satisfy every identity and still be impossible: because several families contradict each other together,
-or because only fractions of people would fit. The core decides that for every place alone, and for the places of an
-area jointly with the area's own numbers, and names a smallest set of numbers that cannot all be true.
+or because only fractions of people would fit. The core decides that for every place alone, and for every area jointly
+with all that lies in it, and names a smallest set of numbers that cannot all be true.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.attack.published import untold
+from glasshouse.attack.nesting import Frame, Frames, Nest, frames, nest
 from glasshouse.model.geography import Geography, plural
 from glasshouse.model.identities import TOLD, Cell, Checker, Finding, sum_up
 from glasshouse.model.release import Counts, Release, Table
 from glasshouse.model.schema import Schema
 from glasshouse.program.answers import some
-from glasshouse.program.conflict import conflict
-from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import CLIMB
-from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
+from glasshouse.program.conflict import Number, conflict
+from glasshouse.program.integer import Limit, Outcome, Proof
+from glasshouse.program.ladder import CLIMB, Ladder
+from glasshouse.program.propagate import Array
+from glasshouse.program.reduce import split
+from glasshouse.program.tables.histogram import Problem
 from glasshouse.scenarios.load import Scenario
 
 Stack = tuple[Counts, list[Counts]]  # the numbers of a level, and for the same places the sums of finer levels
+MOST, MOST_FINE = 300_000, 5_000  # variables of a program worth trying, and of one in finer cells; else undecided
+BRIEF = Ladder(limit=Limit(effort=2.0))  # a second question about the same numbers gets less time
+FITS, UNSURE, NOTHING = 1, 0, -1  # some histogram fits; not decided; it is proved that none does
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """A place (alone, or an area with the places inside it) whose numbers fit nothing, or could not be decided."""
+    """A place (alone, or an area with all that lies in it) whose numbers fit nothing, or could not be decided."""
 
     level: str
     geoid: str
-    decided: bool
-    compiled: Compiled
-    counts: Counts
-    area: Area | None = None
+    proved: tuple[Frame, Nest] | None = None  # the numbers that nothing fits, and their cells; None: not decided
 
 
 class Decider:
@@ -45,51 +47,83 @@ class Decider:
 
     def __init__(self, schema: Schema, tables: Sequence[Table], geography: Geography) -> None:
         self.schema, self.tables, self.geography = schema, tables, geography
-        self.compiled: dict[tuple[tuple[str, ...], tuple[str, ...]], Compiled] = {}
+        self.frames: dict[tuple[tuple[str, ...], ...], Frames] = {}
 
     def decide(self, release: Release) -> list[Doubt]:
-        """The doubtful places of a unit, at every level that lies within units."""
-        levels = [level for level in reversed(self.geography.levels) if level in release.levels]
-        inner = [level for level in levels if self.geography.within_unit(level)]
-        doubts = [doubt for level in inner for doubt in self._alone(release.levels[level])]
-        if self.geography.place in inner:
-            for level in inner:
-                if level != self.geography.place:
-                    doubts += self._jointly(release.levels[self.geography.place], release.levels[level])
+        """The doubtful places of a unit, at every level that lies within units: alone, and with all inside them."""
+        levels = [counts for counts in self._levels(release.levels) if self.geography.within_unit(counts.level)]
+        doubts = [doubt for counts in levels for doubt in self._doubts(Nest(counts))]
+        for number in range(2, len(levels) + 1):
+            doubts += self._together(levels[:number])
         return doubts
 
-    def _alone(self, counts: Counts) -> Iterator[Doubt]:
-        compiled = self._compile(counts.variables, ())
-        for row, decided in _doubtful(places_alone(compiled, counts)):
-            yield Doubt(counts.level, counts.places[row], decided, compiled, _rows(counts, np.array([row])))
+    def decide_coarsest(self, numbers: Mapping[str, Counts]) -> list[Doubt]:
+        """The doubtful areas of the coarsest of these levels: alone, and with all inside them."""
+        levels = self._levels(numbers)
+        return [*self._doubts(Nest(levels[-1])), *self._together(levels)]
 
-    def _jointly(self, counts: Counts, outer: Counts) -> Iterator[Doubt]:
-        compiled = self._compile(counts.variables, outer.variables)
-        if compiled.around is None:
-            return
-        of = np.array([outer.row.get(self.geography.code(p, outer.level), -1) for p in counts.places], np.int64)
-        order = np.argsort(of, kind="stable")
-        order = order[of[order] >= 0]
-        columns = [outer.column[variable] for variable in compiled.around.variables]
-        inner = _rows(counts, order)
-        area = Area(outer.lower[:, columns], outer.upper[:, columns], of[order])
-        for row, decided in _doubtful(places_jointly(compiled, inner, area)):
-            mine = np.flatnonzero(area.of == row)
-            alone = Area(area.lower[[row]], area.upper[[row]], np.zeros(len(mine), np.int64))
-            yield Doubt(outer.level, outer.places[row], decided, compiled, _rows(inner, mine), alone)
+    def _levels(self, numbers: Mapping[str, Counts]) -> list[Counts]:
+        """Finest first."""
+        return [numbers[level] for level in reversed(self.geography.levels) if level in numbers]
 
-    def _compile(self, variables: tuple[str, ...], outer: tuple[str, ...]) -> Compiled:
-        if (variables, outer) not in self.compiled:
-            inside, around = self._tables(variables), self._tables(outer)
-            schema = self.schema.looking_away(untold(self.schema, [*inside, *around]))
-            self.compiled[variables, outer] = compile_tables(
-                schema, inside, variables, around=around, around_present=outer
-            )
-        return self.compiled[variables, outer]
+    def _together(self, levels: Sequence[Counts]) -> Iterator[Doubt]:
+        numbers = nest(levels, self.geography) if len(levels) > 1 else None
+        if numbers is not None:
+            yield from self._doubts(numbers)
 
-    def _tables(self, variables: tuple[str, ...]) -> list[Table]:
-        present = frozenset(variables)
-        return [table for table in self.tables if any(line.variable in present for line in table.lines)]
+    def _doubts(self, numbers: Nest) -> Iterator[Doubt]:
+        """Asked in the cells of places first; if numbers of areas cut across those, then in finer ones."""
+        top, ways = numbers.levels[-1], self._frames(numbers)
+        problem = ways.places.problem(numbers)
+        verdict, x = _verdicts(problem)
+        yield from _proved(ways.places, numbers, verdict)
+        if not ways.say_all:
+            left = np.flatnonzero(verdict != NOTHING)
+            verdict[left] = finer = _finer(ways, numbers, problem, verdict, x)[left]
+            if ways.finest is not None:
+                yield from _proved(ways.finest, numbers.only(left), finer)
+        yield from (Doubt(top.level, top.places[row]) for row in np.flatnonzero(verdict == UNSURE))
+
+    def _frames(self, numbers: Nest) -> Frames:
+        key = tuple(counts.variables for counts in numbers.levels)
+        if key not in self.frames:
+            self.frames[key] = frames(self.schema, self.tables, numbers)
+        return self.frames[key]
+
+
+def _verdicts(problem: Problem, ladder: Ladder = CLIMB) -> tuple[NDArray[np.int8], Array]:
+    """Of each program: does any histogram fit, or is it proved that none does? And what fits, where something does."""
+    large = np.diff(problem.programs.first) > MOST
+    answers = some(split(problem.programs, problem.bad | large), np.zeros(len(large), np.uint64), ladder)
+    nothing = np.array([outcome == Outcome.INFEASIBLE for outcome in answers.outcome], np.bool_)
+    nothing &= np.array([proof != Proof.UNDECIDED for proof in answers.proof], np.bool_) & (problem.bad | ~large)
+    return np.where(nothing, NOTHING, np.where(answers.fits & ~large, FITS, UNSURE)).astype(np.int8), answers.x
+
+
+def _finer(ways: Frames, numbers: Nest, problem: Problem, verdict: NDArray[np.int8], x: Array) -> NDArray[np.int8]:
+    """What the finest cells say of each area, given what fits in the cells of places.
+
+    Often what fits there can be divided further as it stands. Only where it cannot, everything is asked anew.
+    """
+    if ways.finest is None:
+        return np.where(verdict == NOTHING, NOTHING, UNSURE).astype(np.int8)
+    if ways.dealt and numbers.layers[0].counts.exact:
+        ((rows, area),) = ways.finest.areas(numbers)
+        return np.where(rows.limits(area.lower, area.upper).bad, NOTHING, verdict).astype(np.int8)
+    divided, _ = _verdicts(
+        ways.divided(numbers, problem, np.where((verdict == FITS)[problem.programs.program_of], x, 0))
+    )
+    found = np.where((verdict == FITS) & (divided == FITS), FITS, UNSURE).astype(np.int8)
+    left = np.flatnonzero((verdict != NOTHING) & (found != FITS) & (ways.sizes(problem) <= MOST_FINE))
+    if len(left):
+        found[left], _ = _verdicts(ways.finest.problem(numbers.only(left)), BRIEF)
+    return found
+
+
+def _proved(frame: Frame, numbers: Nest, verdict: NDArray[np.int8]) -> Iterator[Doubt]:
+    top = numbers.levels[-1]
+    for row in np.flatnonzero(verdict == NOTHING):
+        yield Doubt(top.level, top.places[row], (frame, numbers.only(np.array([row]))))
 
 
 class UnitCheck:
@@ -103,7 +137,7 @@ class UnitCheck:
     def findings(self, release: Release) -> list[Finding]:
         found = [finding for stack in stacks(release, self.geography) for finding in self.checker.check(*stack)]
         if not found:
-            told = (explain(doubt, self.geography.place) for doubt in self.decider.decide(release) if doubt.decided)
+            told = (explain(doubt) for doubt in self.decider.decide(release))
             found = [finding for finding in told if finding is not None]
         return found
 
@@ -131,39 +165,30 @@ def coarsest_of_each(finer: list[Counts]) -> list[Counts]:
     return kept
 
 
-def explain(doubt: Doubt, place_level: str) -> Finding | None:
+def explain(doubt: Doubt) -> Finding | None:
     """A smallest set of numbers that cannot all be true, as a finding; None when that cannot be proved."""
-    found = conflict(doubt.compiled, doubt.counts, doubt.area)
+    if doubt.proved is None:
+        return None
+    frame, numbers = doubt.proved
+    areas = frame.areas(numbers)
+    found = conflict(frame.compiled, numbers.counts, areas[0][1] if areas else None, beyond=areas[1:])
     if found is None:
         return None
-    cells = tuple(
-        Cell(doubt.level if n.place is None or doubt.area is None else place_level, _named(n.place, n.variable, doubt),
-             n.lower, n.upper)
-        for n in found.numbers
-    )  # fmt: skip
+    cells = tuple(_cell(number, numbers) for number in found.numbers)
     ordered = sorted(cells, key=lambda cell: cell.upper == 0)  # zeros last
     told = [f"{cell.variable} = {cell.spelled}" for cell in ordered[:TOLD]]
     if len(cells) > TOLD:
         told.append(f"and {len(cells) - TOLD} more")
     least = "" if found.minimal else " (perhaps fewer of them already)"
-    inside = "" if doubt.area is None else f" with its {plural(place_level)}"
+    within = " and ".join(plural(counts.level) for counts in reversed(numbers.levels[:-1]))
+    inside = f" with its {within}" if within else ""
     statement = f"these {len(cells)} numbers cannot all be true{least}, though all add up{inside}: {', '.join(told)}"
     return Finding(doubt.level, doubt.geoid, statement, f"no histogram fits; proof: {found.proof}", cells, (), 1)
 
 
-def _named(place: str | None, variable: str, doubt: Doubt) -> str:
-    return variable if place is None or doubt.area is None else f"{variable} of {place}"
-
-
-def _doubtful(problem: Problem) -> Iterator[tuple[int, bool]]:
-    """The programs for which no histogram was found, and whether it is proved that there is none."""
-    answers = some(problem.split(), np.zeros(len(problem.programs), np.uint64), CLIMB)
-    for number in np.flatnonzero(~answers.fits):
-        sure = answers.outcome[number] == Outcome.INFEASIBLE and answers.proof[number] != Proof.UNDECIDED
-        yield int(number), sure
-
-
-def _rows(counts: Counts, rows: NDArray[np.int64]) -> Counts:
-    lower = np.ascontiguousarray(counts.lower[rows])
-    upper = lower if counts.exact else np.ascontiguousarray(counts.upper[rows])
-    return Counts(counts.level, tuple(counts.places[row] for row in rows), counts.variables, lower, upper)
+def _cell(number: Number, numbers: Nest) -> Cell:
+    """A number by its name; one that is not of the largest area also by its place."""
+    counts = numbers.levels[number.layer]
+    outermost = number.layer == len(numbers.layers)
+    name = number.variable if outermost else f"{number.variable} of {counts.places[number.row]}"
+    return Cell(counts.level, name, number.lower, number.upper)

@@ -250,7 +250,7 @@ def _notes(done: Mapping[str, Result[Any] | None]) -> list[str]:
             notes.append(f"warning: {name}: {len(refused):,} units were left out; the first: {why}")
         if stopped:
             notes.append(f"warning: {name}: {len(stopped):,} units were stopped by the clock")
-        if isinstance(result, Checked) and not result.summary.agrees:
+        if isinstance(result, Checked) and result.summary.findings:
             places = len(result.summary.findings)
             notes.append(f"warning: {name}: {places:,} places have numbers that cannot all be true")
     return notes

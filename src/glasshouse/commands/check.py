@@ -24,7 +24,10 @@ SHOWN_FINDINGS = 20
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether the numbers agree, how many were compared, and every place where some cannot all be true."""
+    """Whether the numbers agree, how many were compared, and every place where some cannot all be true.
+
+    `agrees` is proved: for every place and area some records fit all numbers. Where that is not decided it is false.
+    """
 
     scenario: str
     tables: str
@@ -43,7 +46,7 @@ class Checked(Result[Agreement]):
 
     @property
     def code(self) -> int:
-        return DONE if self.summary.agrees else FINDINGS
+        return FINDINGS if self.summary.findings else DONE
 
     @property
     def findings(self) -> pl.DataFrame:
@@ -59,7 +62,7 @@ class Checked(Result[Agreement]):
 
 @command(
     example="glasshouse check tables.csv.gz --scenario sf1-person\n\n"
-    "Exit code 0: everything agrees. 1: some numbers cannot all be true. 2: the input cannot be read."
+    "Exit code 0: no contradiction was found. 1: some numbers cannot all be true. 2: the input cannot be read."
 )
 def check(
     tables: TablesGiven,
@@ -87,8 +90,9 @@ def check(
 
 
 def _summary(file: TableFile, scenario: Scenario, found: Found, tables: Path, assume: str) -> Agreement:
+    agrees = not found.findings and not found.undecided
     return Agreement(
-        scenario.name, str(tables), not found.findings, dict(sorted(found.places.items())), file.seen.cells,
+        scenario.name, str(tables), agrees, dict(sorted(found.places.items())), file.seen.cells,
         dict(sorted(found.identities.items())), dict(sorted(found.undecided.items())),
         dict(sorted(file.seen.ignored.items())), tuple(file.absent(assume)),
         tuple(_finding(finding) for finding in found.findings),
@@ -97,20 +101,20 @@ def _summary(file: TableFile, scenario: Scenario, found: Found, tables: Path, as
 
 def _lines(scenario: Scenario, found: Found, numbers: int) -> list[str]:
     places = scenario.geography.told(found.places)
+    open_ = scenario.geography.told(found.undecided)
+    unsure = [f"Not decided whether any records fit all of their numbers: {open_}."] if found.undecided else []
     if found.findings:
         lines = [line for one in found.findings[:SHOWN_FINDINGS] for line in _spoken(one, found.findings)]
         if len(found.findings) > SHOWN_FINDINGS:
             lines.append(f"... and {len(found.findings) - SHOWN_FINDINGS:,} more places (all of them with --json)")
         wrong = len(found.findings)
         has = "1 place has" if wrong == 1 else f"{wrong:,} places have"
-        return [*lines, f"{has} numbers that cannot all be true (checked: {places})."]
+        return [*lines, f"{has} numbers that cannot all be true (checked: {places}).", *unsure]
     rules = sum(found.identities.values())
-    lines = [f"All numbers agree: {numbers:,} numbers, {rules:,} identities, {places}."]
     if rules == 0:
-        lines = [f"Nothing to compare: {numbers:,} numbers, and no identity ties them ({places})."]
-    if found.undecided:
-        lines.append(f"Not decided whether any records fit them: {scenario.geography.told(found.undecided)}.")
-    return lines
+        return [f"Nothing to compare: {numbers:,} numbers, and no identity ties them ({places}).", *unsure]
+    agree = "No contradiction was found" if unsure else "All numbers agree"
+    return [f"{agree}: {numbers:,} numbers, {rules:,} identities, {places}.", *unsure]
 
 
 def _finding(finding: Finding) -> Mapping[str, object]:

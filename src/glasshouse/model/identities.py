@@ -203,7 +203,7 @@ def find_identities(schema: Schema, level: str, sources: Sequence[Source]) -> Id
                 found.add(column[at, line.variable], EQUAL, np.array([column[at, part] for part in parts]))
     counted = np.array([index for index, (_, line) in enumerate(lines) if line.predicate is not None])
     boxes = _Boxes(schema, [line.predicate for _, line in lines if line.predicate is not None])
-    for total, same in _same_answers(sources, column):
+    for total, same in _same_numbers(sources, column):
         found.add(total, EQUAL, np.array([same]))
     for family in _families(schema, sources):
         members = np.searchsorted(counted, sorted(column[term] for term in family.terms))
@@ -212,13 +212,17 @@ def find_identities(schema: Schema, level: str, sources: Sequence[Source]) -> Id
     return found.assemble(level, terms)
 
 
-def _same_answers(sources: Sequence[Source], column: Mapping[Term, int]) -> Iterator[tuple[int, int]]:
-    """Lines that add up the same number of the same records: each with the first such line."""
-    first: dict[tuple[Predicate, ...], int] = {}
+def _same_numbers(sources: Sequence[Source], column: Mapping[Term, int]) -> Iterator[tuple[int, int]]:
+    """Lines that add up the same number of the same records, each with the first such line.
+
+    So do lines of one name at two levels. Where all leaves of a table are there, families tie those (see `_families`).
+    """
+    first: dict[object, int] = {}
     for at, table, present in sources:
+        whole = all(leaf.variable in present for leaf in table.leaves)
         for line in table.lines:
-            if line.answers and line.variable in present:
-                total = first.setdefault(line.answers, column[at, line.variable])
+            if line.variable in present and (line.answers or not whole):
+                total = first.setdefault(line.answers or line.variable, column[at, line.variable])
                 if total != column[at, line.variable]:
                     yield total, column[at, line.variable]
 
@@ -324,7 +328,9 @@ class _Boxes:
             everything = frozenset(range(len(attribute)))
             sets = [predicate.by_attribute.get(attribute.name, everything) for predicate in predicates]
             distinct = {levels: kind for kind, levels in enumerate(dict.fromkeys(sets))}
-            member = np.array([[level in levels for level in range(len(attribute))] for levels in distinct], np.int64)
+            member = np.zeros((len(distinct), len(attribute)), np.int64)
+            for levels, kind in distinct.items():
+                member[kind, sorted(levels)] = 1
             self.kinds.append(np.array([distinct[levels] for levels in sets], np.int64))
             for box, shared in zip(possible, self.shared, strict=True):
                 inside = member[:, sorted(box.by_attribute.get(attribute.name, everything))]

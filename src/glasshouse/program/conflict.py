@@ -6,7 +6,7 @@ only as far as it is needed (QuickXplain), so that a few numbers among hundreds 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +19,16 @@ from glasshouse.program.answers import some
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.propagate import Array
-from glasshouse.program.tables.histogram import Area, Compiled, Problem, places_alone, places_jointly
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, places_within
+from glasshouse.program.tables.rows import Rows
 
 
 @dataclass(frozen=True)
 class Number:
-    """A published number: of a place, or (place None) of the area around the places."""
+    """A published number: of a place (layer 0), or of an area around the places (1), or around those (2 and so on)."""
 
-    place: str | None
+    layer: int
+    row: int  # which of the places, or areas, of the layer
     variable: str
     lower: int
     upper: int
@@ -41,14 +43,22 @@ class Conflict:
     minimal: bool
 
 
-def conflict(compiled: Compiled, counts: Counts, area: Area | None = None, ladder: Ladder = CLIMB) -> Conflict | None:
+def conflict(
+    compiled: Compiled,
+    counts: Counts,
+    area: Area | None = None,
+    ladder: Ladder = CLIMB,
+    *,
+    beyond: Sequence[tuple[Rows, Area]] = (),
+) -> Conflict | None:
     """A smallest contradiction among the numbers of one place, or of the places of an area together.
 
-    Without `area`, `counts` has one place. None when something fits, or when that could not be decided.
+    Without `area`, `counts` has one place. `beyond` are numbers of larger areas around, with their rows, as `gathered`
+    takes them; the last is one area. None when something fits, or when that could not be decided.
     """
     if area is None and len(counts.places) != 1:
         raise InputError(f"a conflict is of one place, or of the places of an area; found {len(counts.places)} places")
-    numbers = _Numbers(compiled, counts, area)
+    numbers = _Numbers(compiled, counts, area, beyond)
     everything = np.arange(len(numbers))
     outcome, proof = numbers.fit(everything, ladder)
     if outcome != Outcome.INFEASIBLE or proof == Proof.UNDECIDED:
@@ -85,42 +95,37 @@ def smallest(contradict: Test, given: NDArray[np.int64], open_: NDArray[np.int64
 class _Numbers:
     """The published numbers in a row, and what fits when only some of them are believed."""
 
-    def __init__(self, compiled: Compiled, counts: Counts, area: Area | None) -> None:
-        self.compiled, self.area = compiled, area
+    def __init__(
+        self, compiled: Compiled, counts: Counts, area: Area | None, beyond: Sequence[tuple[Rows, Area]]
+    ) -> None:
+        self.compiled, self.counts = compiled, counts
+        self.areas = [] if area is None or compiled.around is None else [(compiled.around, area), *beyond]
         columns = [counts.column[variable] for variable in compiled.own.variables]
-        self.counts = Counts(
-            counts.level, counts.places, compiled.own.variables, counts.lower[:, columns], counts.upper[:, columns]
-        )
-        self.own = self.counts.lower.size
+        self.limits = [(counts.lower[:, columns], counts.upper[:, columns])]
+        self.limits += [(area.lower, area.upper) for _, area in self.areas]
+        self.names = [compiled.own.variables, *(rows.variables for rows, _ in self.areas)]
+        self.ends = np.cumsum([lower.size for lower, _ in self.limits])
 
     def __len__(self) -> int:
-        return self.own + (0 if self.area is None else self.area.lower.size)
+        return int(self.ends[-1])
 
     def fit(self, chosen: Array, ladder: Ladder) -> tuple[Outcome, Proof]:
         believed = np.zeros(len(self), np.bool_)
         believed[chosen] = True
-        lower, upper = _only(self.counts.lower, self.counts.upper, believed[: self.own])
-        counts = Counts(self.counts.level, self.counts.places, self.counts.variables, lower, upper)
-        problem: Problem
-        if self.area is None:
-            problem = places_alone(self.compiled, counts)
-        else:
-            limits = _only(self.area.lower, self.area.upper, believed[self.own :])
-            problem = places_jointly(self.compiled, counts, Area(*limits, self.area.of))
-        return fits_something(problem, ladder)
+        each = np.split(believed, self.ends[:-1])
+        own, *around = (_only(*limits, mask) for limits, mask in zip(self.limits, each, strict=True))
+        counts = Counts(self.counts.level, self.counts.places, self.names[0], *own)
+        areas = [(rows, Area(*limits, area.of)) for (rows, area), limits in zip(self.areas, around, strict=True)]
+        return fits_something(places_within(self.compiled, counts, areas), ladder)
 
     def named(self, chosen: Array) -> tuple[Number, ...]:
         return tuple(self._name(int(at)) for at in chosen)
 
     def _name(self, at: int) -> Number:
-        around = self.compiled.around
-        if self.area is None or around is None or at < self.own:
-            row, column = divmod(at, len(self.counts.variables))
-            low, high = self.counts.lower[row, column], self.counts.upper[row, column]
-            return Number(self.counts.places[row], self.counts.variables[column], int(low), int(high))
-        row, column = divmod(at - self.own, len(around.variables))
-        low, high = self.area.lower[row, column], self.area.upper[row, column]
-        return Number(None, around.variables[column], int(low), int(high))
+        layer = int(np.searchsorted(self.ends, at, side="right"))
+        lower, upper = self.limits[layer]
+        row, column = divmod(at - int(self.ends[layer]) + lower.size, len(self.names[layer]))
+        return Number(layer, row, self.names[layer][column], int(lower[row, column]), int(upper[row, column]))
 
 
 def fits_something(problem: Problem, ladder: Ladder) -> tuple[Outcome, Proof]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from glasshouse.attack.contradictions import Decider, Doubt, Stack, coarsest_of_each, explain, stacks
+from glasshouse.attack.nesting import following, only_places
 from glasshouse.engine.progress import in_order
 from glasshouse.files.frames import Watch, unwatched
 from glasshouse.files.tables import TableFile
@@ -16,6 +18,9 @@ from glasshouse.model.geography import Geography
 from glasshouse.model.identities import Checker, Finding, sum_up
 from glasshouse.model.records import Count
 from glasshouse.model.release import Counts, Release
+
+Question = Callable[[], list[Doubt]]  # about some places, for the core
+MOST_KEPT = 10_000_000  # numbers that are kept to be compared with those of areas larger than a unit
 
 
 @dataclass
@@ -36,21 +41,23 @@ def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch
 
     decider = Decider(file.scenario.schema, file.scenario.tables, geography)
 
-    def work() -> Iterator[Stack | Release]:
+    def work() -> Iterator[Stack | Question]:
         above: _Above | None = None
         for release in file.releases(assume=assume, watch=watch):
             above = above or _Above(geography, {level for level, _ in file.seen.variables})
             coarse = [level for level in release.levels if not geography.within_unit(level)]
-            for level in coarse:
-                yield above.joined(release, level)
+            for level in sorted(coarse, key=geography.levels.index, reverse=True):
+                stack = above.joined(release, level)
+                yield stack
+                yield from above.questions(stack, decider)
             if not coarse:
                 above.add(release)
                 yield from stacks(release, geography)
-                yield release
+                yield partial(decider.decide, release)
 
-    def check(item: Stack | Release) -> tuple[Stack | None, list[Finding], list[Doubt]]:
-        if isinstance(item, Release):
-            return None, [], decider.decide(item)
+    def check(item: Stack | Question) -> tuple[Stack | None, list[Finding], list[Doubt]]:
+        if callable(item):
+            return None, [], item()
         return item, list(checker.check(*item)), []
 
     named: set[tuple[str, str]] = set()
@@ -59,21 +66,26 @@ def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch
             checked.places[stack[0].level] += len(stack[0].places)
         checked.findings += findings
         named |= {(finding.level, finding.geoid) for finding in findings}
+        unsure: set[tuple[str, str]] = set()
         for doubt in doubts:  # what adding up shows already is not told twice
-            if (doubt.level, doubt.geoid) not in named and not _inside(doubt, named, geography):
-                finding = explain(doubt, geography.place) if doubt.decided else None
-                named.add((doubt.level, doubt.geoid))
+            if not _told(doubt, named):
+                finding = explain(doubt)
                 if finding is None:
-                    checked.undecided[doubt.level] += 1
+                    unsure.add((doubt.level, doubt.geoid))
                 else:
                     checked.findings.append(finding)
+                    named.add((doubt.level, doubt.geoid))
+        checked.undecided.update(level for level, _ in unsure - named)
     checked.identities = {stack[0][0]: len(identities) for stack, identities in checker.prepared.items()}
     return checked
 
 
-def _inside(doubt: Doubt, named: set[tuple[str, str]], geography: Geography) -> bool:
-    """Is the doubt about an area one of whose places has a finding of its own?"""
-    return doubt.area is not None and any((geography.place, place) in named for place in doubt.counts.places)
+def _told(doubt: Doubt, named: set[tuple[str, str]]) -> bool:
+    """Is there a finding about the same place, or about one inside it?"""
+    inside = () if doubt.proved is None else doubt.proved[1].levels
+    return (doubt.level, doubt.geoid) in named or any(
+        (counts.level, place) in named for counts in inside for place in counts.places
+    )
 
 
 class _Above:
@@ -84,8 +96,11 @@ class _Above:
         self.coarse = [level for level in levels if not geography.within_unit(level)]
         self.sums: dict[tuple[str, str], dict[str, tuple[Count, Count]]] = {}  # area level, finer level: by area
         self.variables: dict[str, tuple[str, ...]] = {}
+        self.kept: list[Counts] = []  # all numbers of finer levels, for the core
+        self.numbers = 0  # of finer levels; too many are not kept
 
     def add(self, release: Release) -> None:
+        self._keep(release.levels.values())
         for finer, counts in release.levels.items():
             self.variables[finer] = counts.variables
             for level in self.coarse:
@@ -97,6 +112,39 @@ class _Above:
                 for row, area in enumerate(areas):
                     lower, upper = kept.get(area, (0, 0))
                     kept[area] = (lower + total.lower[row], upper + total.upper[row])
+
+    def _keep(self, levels: Collection[Counts]) -> None:
+        self.numbers += sum(counts.lower.size for counts in levels)
+        self.kept = [*self.kept, *levels] if self.coarse and self.numbers <= MOST_KEPT else []
+
+    def questions(self, stack: Stack, decider: Decider) -> Iterator[Question]:
+        """What the core is asked about the areas of a coarse level that say more than the sums of finer ones."""
+        counts, sums = stack
+        more = np.flatnonzero(~following(counts, sums).all(axis=1))
+        inside, whole = self._inside_areas(counts) if len(more) else ({}, True)
+        for row in more:
+            alone = only_places(counts, np.array([row]))
+            levels = {**inside.get(alone.places[0], {}), counts.level: alone}
+            yield partial(_asked, decider, levels, whole=whole)
+        self._keep([counts])
+
+    def _inside_areas(self, counts: Counts) -> tuple[dict[str, dict[str, Counts]], bool]:
+        """For each area of a level all finer numbers in it, by level, and whether that is all there is.
+
+        It is not where there are too many, or where areas (of a mapping) cut across others that have numbers.
+        """
+        mapped = counts.level in self.geography.mappings
+        levels = {kept.level for kept in self.kept}
+        chosen = [kept for kept in self.kept if not mapped or kept.level == self.geography.place]
+        found: dict[str, dict[str, list[Counts]]] = {}
+        for kept in chosen:
+            rows: dict[str, list[int]] = {}
+            for row, place in enumerate(kept.places):
+                rows.setdefault(self.geography.code(place, counts.level), []).append(row)
+            for area, some in rows.items():
+                found.setdefault(area, {}).setdefault(kept.level, []).append(only_places(kept, np.array(some)))
+        whole = self.numbers <= MOST_KEPT and (not mapped or levels <= {self.geography.place})
+        return {area: {level: _joined(many) for level, many in by.items()} for area, by in found.items()}, whole
 
     def joined(self, release: Release, level: str) -> Stack:
         """A coarse level with the sums of every finer one; an area only finer rows tell of is there with zeros."""
@@ -117,6 +165,20 @@ class _Above:
     def _inside(self, finer: str, level: str) -> bool:
         lengths = self.geography.lengths
         return level in lengths and finer in lengths and lengths[finer] > lengths[level]
+
+
+def _asked(decider: Decider, levels: dict[str, Counts], *, whole: bool) -> list[Doubt]:
+    """What the core says of one area; nothing against it is no answer where not all numbers were looked at."""
+    doubts = decider.decide_coarsest(levels)
+    area = next(reversed(levels.values()))
+    return doubts or ([] if whole else [Doubt(area.level, area.places[0])])
+
+
+def _joined(many: list[Counts]) -> Counts:
+    """The same numbers of several units, as one."""
+    lower, upper = (np.concatenate([getattr(counts, side) for counts in many]) for side in ("lower", "upper"))
+    places = tuple(place for counts in many for place in counts.places)
+    return Counts(many[0].level, places, many[0].variables, lower, upper)
 
 
 def _rows(counts: Counts, places: list[str]) -> Counts:

@@ -225,18 +225,39 @@ def places_jointly(compiled: Compiled, counts: Counts, area: Area) -> Problem:
     area.check(len(counts.places), len(compiled.around.variables))
     if (np.diff(area.of) < 0).any():
         raise InputError("places that are solved jointly must stand area by area")
-    alone = places_alone(compiled, counts, area, tighten=True)
-    limits = compiled.around.limits(area.lower, area.upper)
+    return gathered(places_alone(compiled, counts, area, tighten=True), compiled.around, area)
+
+
+def places_within(compiled: Compiled, counts: Counts, around: Sequence[tuple[Rows, Area]]) -> Problem:
+    """One program for each of the largest areas around places; smaller areas, if any, come first and lie within them.
+
+    The first rows are those compiled with the places. Without any area there is one program for each place.
+    """
+    if not around:
+        return places_alone(compiled, counts)
+    problem = places_jointly(compiled, counts, around[0][1])
+    for rows, area in around[1:]:
+        problem = gathered(problem, rows, area)
+    return problem
+
+
+def gathered(problem: Problem, around: Rows, area: Area) -> Problem:
+    """The programs of each area as one, with the numbers of the areas as rows over the cells of all of them.
+
+    `area.of` is the area of each program; those of an area stand together. So areas can be gathered once more.
+    """
+    programs = problem.programs
+    limits = around.limits(area.lower, area.upper)
     areas = len(area.lower)
-    area_of = area.of[alone.place]
-    row_starts, rows_of, times = _by_cell(compiled.around)
+    area_of = area.of[programs.program_of]
+    row_starts, rows_of, times = _by_cell(around)
     width = limits.lower.shape[1]
-    lengths = np.diff(row_starts)[alone.cell]
-    variable = np.repeat(np.arange(len(alone.cell)), lengths)
+    lengths = np.diff(row_starts)[problem.cell]
+    variable = np.repeat(np.arange(len(problem.cell)), lengths)
     within = np.arange(len(variable)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    entry = row_starts[alone.cell][variable] + within
+    entry = row_starts[problem.cell][variable] + within
     row = rows_of[entry]
-    kept = ~limits.exact[area_of[variable]] | (row < compiled.around.differences)
+    kept = ~limits.exact[area_of[variable]] | (row < around.differences)
     key, variable, entry = (area_of[variable] * width + row)[kept], variable[kept], entry[kept]
     number, row_of = np.unique(key, return_inverse=True)
     order = np.lexsort((variable, row_of))
@@ -244,11 +265,10 @@ def places_jointly(compiled: Compiled, counts: Counts, area: Area) -> Problem:
     bad = limits.bad.copy()
     empty = np.ones(areas * width, np.bool_)  # rows without a cell: 0 must be possible
     empty[number] = False
-    used = np.arange(width)[None, :] < np.where(limits.exact, compiled.around.differences, width)[:, None]
+    used = np.arange(width)[None, :] < np.where(limits.exact, around.differences, width)[:, None]
     bad |= (used & empty.reshape(areas, width) & (limits.lower > 0)).any(axis=1)
-    bad[area.of[alone.bad]] = True
-    # own rows of the places, then the shared rows, area by area
-    programs = alone.programs
+    bad[area.of[problem.bad]] = True
+    # own rows of the programs, then the shared rows, area by area
     own_area = area.of[np.repeat(np.arange(len(programs)), np.diff(programs.row_first))]
     owners = np.concatenate([own_area, number // width])
     sizes = np.concatenate([np.diff(programs.starts), np.bincount(row_of, minlength=len(number))])
@@ -273,8 +293,9 @@ def places_jointly(compiled: Compiled, counts: Counts, area: Area) -> Problem:
         values[gather],
     )
     fixed = np.ones(areas, np.bool_)
-    fixed[area.of[~alone.fixed_total]] = False
-    return Problem(compiled, counts.places, joint, alone.place, alone.cell, bad, area.of, fixed)
+    fixed[area.of[~problem.fixed_total]] = False
+    of = area.of[problem.program]
+    return Problem(problem.compiled, problem.places, joint, problem.place, problem.cell, bad, of, fixed)
 
 
 def _by_cell(rows: Rows) -> tuple[Array, NDArray[np.int32], Array]:
