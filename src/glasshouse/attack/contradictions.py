@@ -49,25 +49,28 @@ class Decider:
         self.schema, self.tables, self.geography = schema, tables, geography
         self.frames: dict[tuple[tuple[str, ...], ...], Frames] = {}
 
-    def decide(self, release: Release) -> list[Doubt]:
-        """The doubtful places of a unit, at every level that lies within units: alone, and with all inside them."""
+    def decide(self, release: Release, *, whole: bool = True) -> list[Doubt]:
+        """The doubtful places of a unit, at every level that lies within units: alone, and with all inside them.
+
+        Where the places named are not the `whole` of an area, there may be others.
+        """
         levels = [counts for counts in self._levels(release.levels) if self.geography.within_unit(counts.level)]
         doubts = [doubt for counts in levels for doubt in self._doubts(Nest(counts))]
         for number in range(2, len(levels) + 1):
-            doubts += self._together(levels[:number])
+            doubts += self._together(levels[:number], whole=whole)
         return doubts
 
-    def decide_coarsest(self, numbers: Mapping[str, Counts]) -> list[Doubt]:
+    def decide_coarsest(self, numbers: Mapping[str, Counts], *, whole: bool = True) -> list[Doubt]:
         """The doubtful areas of the coarsest of these levels: alone, and with all inside them."""
         levels = self._levels(numbers)
-        return [*self._doubts(Nest(levels[-1])), *self._together(levels)]
+        return [*self._doubts(Nest(levels[-1])), *self._together(levels, whole=whole)]
 
     def _levels(self, numbers: Mapping[str, Counts]) -> list[Counts]:
         """Finest first."""
         return [numbers[level] for level in reversed(self.geography.levels) if level in numbers]
 
-    def _together(self, levels: Sequence[Counts]) -> Iterator[Doubt]:
-        numbers = nest(levels, self.geography) if len(levels) > 1 else None
+    def _together(self, levels: Sequence[Counts], *, whole: bool) -> Iterator[Doubt]:
+        numbers = nest(levels, self.geography, whole=whole) if len(levels) > 1 else None
         if numbers is not None:
             yield from self._doubts(numbers)
 
@@ -190,5 +193,8 @@ def _cell(number: Number, numbers: Nest) -> Cell:
     """A number by its name; one that is not of the largest area also by its place."""
     counts = numbers.levels[number.layer]
     outermost = number.layer == len(numbers.layers)
-    name = number.variable if outermost else f"{number.variable} of {counts.places[number.row]}"
+    place = counts.places[number.row]
+    rest = any(place in layer.counts.row for layer in numbers.layers[number.layer :])
+    where = f"{plural(counts.level)} of {place} that have no number" if rest else place
+    name = number.variable if outermost else f"{number.variable} of {where}"
     return Cell(counts.level, name, number.lower, number.upper)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.attack.published import untold
+from glasshouse.attack.published import untold, with_rest
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.model.geography import Geography
 from glasshouse.model.identities import sum_up
@@ -58,8 +58,12 @@ class Nest:
         )
 
 
-def nest(levels: Sequence[Counts], geography: Geography) -> Nest | None:
-    """The numbers of nested levels, finest first; None when the last says nothing that sums of the others do not."""
+def nest(levels: Sequence[Counts], geography: Geography, *, whole: bool = True) -> Nest | None:
+    """The numbers of nested levels, finest first; None when the last says nothing that sums of the others do not.
+
+    Where the places named are not the `whole` of an area, the rest of it is there, too.
+    """
+    levels = levels if whole else _with_rests(levels, geography)
     inner, *outer = (only_places(counts, np.argsort(counts.places, kind="stable")) for counts in levels)
     layers: list[Layer] = []
     below = inner
@@ -70,6 +74,15 @@ def nest(levels: Sequence[Counts], geography: Geography) -> Nest | None:
             layers.append(Layer(more, of))
             below = more
     return Nest(inner, tuple(layers)) if not outer or below.level == outer[-1].level else None
+
+
+def _with_rests(levels: Sequence[Counts], geography: Geography) -> list[Counts]:
+    """The numbers of nested levels with the rest of every area; a mapping knows places only, and has no rest."""
+    found = [levels[-1]]
+    for counts in reversed(levels[:-1]):
+        prefix = {counts.level, found[0].level} <= set(geography.lengths)
+        found.insert(0, with_rest(counts, found[0]) if prefix else counts)
+    return found
 
 
 def _saying_more(counts: Counts, inner: Sequence[Counts], geography: Geography) -> Counts:
