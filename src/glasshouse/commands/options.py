@@ -57,6 +57,10 @@ class Reading:
     assume_published: Annotated[
         str, Opt("Tables that are absent from the file and should be read as all zero.", metavar="all|seen|LIST")
     ] = "seen"
+    all_places: Annotated[
+        Path | None,
+        Opt("A file with the code of every place there is; default: those that the tables name.", metavar="FILE"),
+    ] = None
     mapping: Maps = None
 
     def scenario(self, name: str, only: Iterable[str] = ()) -> Scenario:
@@ -64,7 +68,14 @@ class Reading:
 
     @property
     def inputs(self) -> dict[str, Path]:
-        return {"codebook": self.codebook} if self.codebook else {}
+        given = {"codebook": self.codebook, "all_places": self.all_places}
+        return {role: path for role, path in given.items() if path is not None}
+
+    def open(self, tables: Path, scenario: Scenario) -> TableFile:
+        """The table file, read this way."""
+        from glasshouse.files.tables import open_tables
+
+        return open_tables(tables, scenario, self.codebook, self.all_places)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from glasshouse.errors import InputError, unknown
-from glasshouse.model.release import Counts, Release
+from glasshouse.model.release import Counts, Release, counts_everyone
 from glasshouse.scenarios.load import Scenario
 
 
@@ -22,10 +22,24 @@ class Seen:
     variables: set[tuple[str, str]] = field(default_factory=set)  # level, variable
     ignored: Counter[str] = field(default_factory=Counter)  # numbers of official tables outside the scenario
     columns: tuple[str, ...] = ()  # of a wide file, neither places nor variables
+    aside: set[tuple[str, str]] = field(default_factory=set)  # level, table: numbers read for their places only
     units: set[str] = field(default_factory=set)
     cells: int = 0
     sparse: bool = True  # zeros may have been left out: so it is with long files alone
     counted_in: str = "line"
+    listed: bool = False  # a list says which places there are
+
+    def names_places(self, scenario: Scenario) -> bool:
+        """Does the file, or a list, name every place that may have records?
+
+        A file that leaves out zeros does if one of its tables counts every record of a place.
+        """
+        if self.listed or not self.sparse:
+            return True
+        at = scenario.geography.place
+        seen = {scenario.official[variable][0] for level, variable in self.variables if level == at}
+        seen.update(table for level, table in self.aside if level == at)
+        return any(counts_everyone(table) and table.name in seen for table in (*scenario.tables, *scenario.aside))
 
 
 def published(scenario: Scenario, seen: Seen, assume: str) -> dict[str, tuple[str, ...]]:
@@ -74,15 +88,19 @@ class Builder:
         }
 
     def release(self, rows: pl.DataFrame) -> Release:
-        """The release of one unit; an area that only finer rows tell of is there too, with zeros."""
-        self._refuse_doubles(rows)
+        """The release of one unit; an area that only finer rows tell of is there too, with zeros.
+
+        A row without a variable names a place, and says no more of it.
+        """
+        numbers = rows.filter(pl.col("variable").is_not_null())
+        self._refuse_doubles(numbers)
         geography = self.scenario.geography
         places: dict[str, list[str]] = {}
         for level in sorted(self.variables, key=geography.levels.index, reverse=True):
             finer = [place for at, many in places.items() if self._contains(level, at) for place in many]
             here = set(rows.filter(pl.col("level") == level)["geoid"].unique())
             places[level] = sorted(here.union(geography.code(place, level) for place in finer))
-        levels = {level: self._counts(rows, level, places[level]) for level in self.variables}
+        levels = {level: self._counts(numbers, level, places[level]) for level in self.variables}
         return Release(self.scenario.schema, self.scenario.tables, levels)
 
     def _refuse_doubles(self, rows: pl.DataFrame) -> None:
