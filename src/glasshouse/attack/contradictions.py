@@ -45,8 +45,9 @@ class Doubt:
 class Decider:
     """Asks the core about every place; what depends on the published tables alone is compiled once."""
 
-    def __init__(self, schema: Schema, tables: Sequence[Table], geography: Geography) -> None:
+    def __init__(self, schema: Schema, tables: Sequence[Table], geography: Geography, *, whole: bool = True) -> None:
         self.schema, self.tables, self.geography = schema, tables, geography
+        self.whole = whole  # are all places there? Otherwise every area has a rest (convention 61)
         self.frames: dict[tuple[tuple[str, ...], ...], Frames] = {}
 
     def decide(self, release: Release) -> list[Doubt]:
@@ -67,7 +68,7 @@ class Decider:
         return [numbers[level] for level in reversed(self.geography.levels) if level in numbers]
 
     def _together(self, levels: Sequence[Counts]) -> Iterator[Doubt]:
-        numbers = nest(levels, self.geography) if len(levels) > 1 else None
+        numbers = nest(levels, self.geography, whole=self.whole) if len(levels) > 1 else None
         if numbers is not None:
             yield from self._doubts(numbers)
 

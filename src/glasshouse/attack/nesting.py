@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.attack.published import untold
+from glasshouse.attack.published import untold, with_rest
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.model.geography import Geography
 from glasshouse.model.identities import sum_up
@@ -58,8 +58,14 @@ class Nest:
         )
 
 
-def nest(levels: Sequence[Counts], geography: Geography) -> Nest | None:
-    """The numbers of nested levels, finest first; None when the last says nothing that sums of the others do not."""
+def nest(levels: Sequence[Counts], geography: Geography, *, whole: bool = True) -> Nest | None:
+    """The numbers of nested levels, finest first; None when the last says nothing that sums of the others do not.
+
+    Unless the places are the whole, every area has a rest, of which finer levels say nothing but zeros.
+    """
+    levels = list(levels)
+    for at in range(len(levels) - 2, -1, -1) if not whole else ():
+        levels[at] = with_rest(levels[at], levels[at + 1])
     inner, *outer = (only_places(counts, np.argsort(counts.places, kind="stable")) for counts in levels)
     layers: list[Layer] = []
     below = inner
