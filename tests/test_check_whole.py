@@ -40,7 +40,7 @@ class Tiny:
     def __post_init__(self) -> None:
         self.scenario = SimpleNamespace(schema=self.schema, tables=self.tables, geography=self.geography)
         variables = {(level, variable) for level, counts in self.levels.items() for variable in counts.variables}
-        self.seen = SimpleNamespace(variables=variables)
+        self.seen = SimpleNamespace(variables=variables, names_places=lambda _: True)
 
     def releases(self, **_: object) -> Iterator[Release]:
         """As a table file gives them: unit by unit, then the coarser levels."""
@@ -252,3 +252,10 @@ def test_three_levels_that_agree_two_by_two_can_contradict_together(unit: str, t
     assert {cell.level for cell in finding.cells} == {"spot", "area", "region"}
     for one in range(3):  # without any level something fits
         assert verdict(checked(*all_three[:one], *all_three[one + 1 :])) == "agrees"
+
+
+def test_records_of_an_area_may_be_where_no_number_says_anything(cut: Path) -> None:
+    # empty dwellings have no persons, so the file, which leaves out zeros, need not name those of the first commune
+    rows = {("dwelling", "21"): [("P_001", 2)], ("commune", "2"): [("C_002", 0), ("C_003", 1), ("C_004", 0)]}
+    path = numbers(cut, {**rows, ("commune", "1"): [("C_002", 3), ("C_003", 0), ("C_004", 0)]})
+    assert verdict(check_file(open_tables(path, load(str(cut))))) == "agrees"

@@ -45,8 +45,9 @@ class Doubt:
 class Decider:
     """Asks the core about every place; what depends on the published tables alone is compiled once."""
 
-    def __init__(self, schema: Schema, tables: Sequence[Table], geography: Geography) -> None:
+    def __init__(self, schema: Schema, tables: Sequence[Table], geography: Geography, *, whole: bool = True) -> None:
         self.schema, self.tables, self.geography = schema, tables, geography
+        self.whole = whole  # are all places there? Otherwise every area has a rest (convention 61)
         self.frames: dict[tuple[tuple[str, ...], ...], Frames] = {}
 
     def decide(self, release: Release, *, whole: bool = True) -> list[Doubt]:

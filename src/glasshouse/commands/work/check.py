@@ -44,7 +44,9 @@ def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch
     def work() -> Iterator[Stack | Question]:
         above: _Above | None = None
         for release in file.releases(assume=assume, watch=watch):
-            above = above or _Above(geography, {level for level, _ in file.seen.variables})
+            if above is None:  # all rows have been read
+                above = _Above(geography, {level for level, _ in file.seen.variables})
+                decider.whole = file.seen.names_places(file.scenario)
             coarse = [level for level in release.levels if not geography.within_unit(level)]
             for level in sorted(coarse, key=geography.levels.index, reverse=True):
                 stack = above.joined(release, level)
