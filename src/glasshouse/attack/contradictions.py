@@ -50,28 +50,25 @@ class Decider:
         self.whole = whole  # are all places there? Otherwise every area has a rest (convention 61)
         self.frames: dict[tuple[tuple[str, ...], ...], Frames] = {}
 
-    def decide(self, release: Release, *, whole: bool = True) -> list[Doubt]:
-        """The doubtful places of a unit, at every level that lies within units: alone, and with all inside them.
-
-        Where the places named are not the `whole` of an area, there may be others.
-        """
+    def decide(self, release: Release) -> list[Doubt]:
+        """The doubtful places of a unit, at every level that lies within units: alone, and with all inside them."""
         levels = [counts for counts in self._levels(release.levels) if self.geography.within_unit(counts.level)]
         doubts = [doubt for counts in levels for doubt in self._doubts(Nest(counts))]
         for number in range(2, len(levels) + 1):
-            doubts += self._together(levels[:number], whole=whole)
+            doubts += self._together(levels[:number])
         return doubts
 
-    def decide_coarsest(self, numbers: Mapping[str, Counts], *, whole: bool = True) -> list[Doubt]:
+    def decide_coarsest(self, numbers: Mapping[str, Counts]) -> list[Doubt]:
         """The doubtful areas of the coarsest of these levels: alone, and with all inside them."""
         levels = self._levels(numbers)
-        return [*self._doubts(Nest(levels[-1])), *self._together(levels, whole=whole)]
+        return [*self._doubts(Nest(levels[-1])), *self._together(levels)]
 
     def _levels(self, numbers: Mapping[str, Counts]) -> list[Counts]:
         """Finest first."""
         return [numbers[level] for level in reversed(self.geography.levels) if level in numbers]
 
-    def _together(self, levels: Sequence[Counts], *, whole: bool) -> Iterator[Doubt]:
-        numbers = nest(levels, self.geography, whole=whole) if len(levels) > 1 else None
+    def _together(self, levels: Sequence[Counts]) -> Iterator[Doubt]:
+        numbers = nest(levels, self.geography, whole=self.whole) if len(levels) > 1 else None
         if numbers is not None:
             yield from self._doubts(numbers)
 

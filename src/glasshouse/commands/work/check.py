@@ -51,11 +51,11 @@ def check_file(file: TableFile, *, assume: str = "seen", workers: int = 1, watch
             for level in sorted(coarse, key=geography.levels.index, reverse=True):
                 stack = above.joined(release, level)
                 yield stack
-                yield from above.questions(stack, decider, named=file.seen.names_places(file.scenario))
+                yield from above.questions(stack, decider)
             if not coarse:
                 above.add(release)
                 yield from stacks(release, geography)
-                yield partial(decider.decide, release, whole=file.seen.names_places(file.scenario))
+                yield partial(decider.decide, release)
 
     def check(item: Stack | Question) -> tuple[Stack | None, list[Finding], list[Doubt]]:
         if callable(item):
@@ -119,10 +119,10 @@ class _Above:
         self.numbers += sum(counts.lower.size for counts in levels)
         self.kept = [*self.kept, *levels] if self.coarse and self.numbers <= MOST_KEPT else []
 
-    def questions(self, stack: Stack, decider: Decider, *, named: bool) -> Iterator[Question]:
+    def questions(self, stack: Stack, decider: Decider) -> Iterator[Question]:
         """What the core is asked about the areas of a coarse level that say more than the sums of finer ones.
 
-        Where not all places are `named`, an area of a mapping may have others, and nobody can say which.
+        Where not all places are there, an area of a mapping may have others, and nobody can say which.
         """
         counts, sums = stack
         more = np.flatnonzero(~following(counts, sums).all(axis=1))
@@ -130,8 +130,8 @@ class _Above:
         for row in more:
             alone = only_places(counts, np.array([row]))
             levels = {**inside.get(alone.places[0], {}), counts.level: alone}
-            if named or counts.level in self.geography.lengths:
-                yield partial(_asked, decider, levels, whole=whole, named=named)
+            if decider.whole or counts.level in self.geography.lengths:
+                yield partial(_asked, decider, levels, whole=whole)
             else:
                 yield partial(list, [Doubt(counts.level, alone.places[0])])
         self._keep([counts])
@@ -175,9 +175,9 @@ class _Above:
         return level in lengths and finer in lengths and lengths[finer] > lengths[level]
 
 
-def _asked(decider: Decider, levels: dict[str, Counts], *, whole: bool, named: bool) -> list[Doubt]:
+def _asked(decider: Decider, levels: dict[str, Counts], *, whole: bool) -> list[Doubt]:
     """What the core says of one area; nothing against it is no answer where not all numbers were looked at."""
-    doubts = decider.decide_coarsest(levels, whole=named)
+    doubts = decider.decide_coarsest(levels)
     area = next(reversed(levels.values()))
     return doubts or ([] if whole else [Doubt(area.level, area.places[0])])
 
