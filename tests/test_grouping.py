@@ -14,8 +14,9 @@ import polars as pl
 import pytest
 
 from glasshouse.assess.certain_groups import GROUPS, MOST, grouped
+from glasshouse.attack.far import Kinds
 from glasshouse.attack.published import Published, Unit
-from glasshouse.attack.vary import Kinds, vary
+from glasshouse.attack.vary import vary
 from glasshouse.model.tabulate import tabulate
 from glasshouse.scenarios.load import Scenario
 from tests.oracles import Ints, kinds_of, records_of

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from glasshouse.attack.vary import Kinds
+from glasshouse.attack.far import Kinds
 from glasshouse.model.records import group_of_level
 from glasshouse.program.tables.cells import Cells
 from glasshouse.scenarios.load import Scenario

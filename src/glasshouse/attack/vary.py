@@ -8,16 +8,15 @@ places, they are equalities. Beyond the paper: how many records are certain alth
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glasshouse.attack.far import Far, Kinds
 from glasshouse.attack.published import Published, Unit, refuse_unfit
 from glasshouse.model.records import UNLIMITED, Codes, Count, Index
-from glasshouse.model.schema import Schema
 from glasshouse.program.answers import minimum, some
 from glasshouse.program.bounds import linear
 from glasshouse.program.integer import Proof
@@ -26,50 +25,8 @@ from glasshouse.program.least import least
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import Start, farthest, start_of
 from glasshouse.program.reduce import split
-from glasshouse.program.tables.cells import Cells
 from glasshouse.program.tables.dealing import Dealing, dealt_alone, dealt_jointly, last_place
 from glasshouse.program.tables.histogram import Compiled, Problem, places_alone
-
-
-@dataclass(frozen=True)
-class Far:
-    """Of each place, or each area: `distance <= the farthest <= most` (L1), `certain` records of at most so many.
-
-    `population` is of the start; no histogram that fits has more than `population_most` records.
-    """
-
-    population: Count
-    population_most: Count
-    distance: Count
-    most: Count
-    certain: Count
-    certain_most: Count
-    proof: tuple[Proof, ...]
-    certain_proof: tuple[Proof, ...]
-    rung: NDArray[np.int8]
-    clock: NDArray[np.bool_]  # the wall clock had a say
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """The kinds of records of the start: a cell of a place each, how many there are, how many of them are certain."""
-
-    cells: Cells
-    place: NDArray[np.int64]
-    cell: NDArray[np.int64]
-    records: Count
-    certain: Count
-
-    def whole(self, schema: Schema, names: Collection[str]) -> NDArray[np.bool_]:
-        """The kinds of which these attributes, which are not compared, are known all the same: they cannot be else."""
-        cells, at = np.unique(self.cell, return_inverse=True)
-        levels = [schema.levels_within(self.cells.levels(int(cell))) if names else {} for cell in cells]
-        return np.array([all(len(one[name]) == 1 for name in names) for one in levels], np.bool_)[at]
-
-    def only(self, places: NDArray[np.bool_]) -> Kinds:
-        """Those of some places."""
-        kept = places[self.place]
-        return Kinds(self.cells, self.place[kept], self.cell[kept], self.records[kept], self.certain[kept])
 
 
 @dataclass(frozen=True)
@@ -262,13 +219,20 @@ def _dealt(
         return alone
     again, at = _ask(doubtful.problem, doubtful.start, ladder), doubtful.at
     mine = np.isin(alone.problem.place, at)  # the same variables, but for the ways
-    arrays = []
-    for before, now in ((alone.x, again.x), (alone.low, again.low), (alone.met, again.met)):
-        arrays.append(before.copy())
-        arrays[-1][mine] = now[doubtful.problem.counted]
+
+    def put(before: Array, now: Array) -> Array:
+        return _placed(before, mine, now[doubtful.problem.counted])
+
     fits = alone.fits.copy()
     fits[at] = again.fits
-    return _Answer(alone.problem, fits, *arrays, _put(alone.far, at, again.far))
+    x, low, met = put(alone.x, again.x), put(alone.low, again.low), put(alone.met, again.met)
+    return _Answer(alone.problem, fits, x, low, met, alone.far.put(at, again.far))
+
+
+def _placed(array: Array, at: NDArray[np.bool_], values: Array) -> Array:
+    found = array.copy()
+    found[at] = values
+    return found
 
 
 def _with_ways(
@@ -296,27 +260,6 @@ def _arrays(start: Start) -> tuple[NDArray[np.int64], NDArray[np.int64], Count]:
     return start.place, start.cell, start.counts
 
 
-def _only(far: Far, places: NDArray[np.bool_]) -> Far:
-    """What is known of some places."""
-    found = {field.name: getattr(far, field.name) for field in fields(Far)}
-    kept = np.flatnonzero(places).tolist()
-    return Far(**{n: tuple(a[i] for i in kept) if isinstance(a, tuple) else a[places] for n, a in found.items()})
-
-
-def _put(far: Far, at: NDArray[np.int64], some: Far) -> Far:
-    """What is known of all places, with what was asked again of some."""
-    rows = {int(place): row for row, place in enumerate(at)}
-    changed = {}
-    for field in fields(Far):
-        before, now = getattr(far, field.name), getattr(some, field.name)
-        if isinstance(before, tuple):
-            changed[field.name] = tuple(now[rows[i]] if i in rows else one for i, one in enumerate(before))
-        else:
-            changed[field.name] = before.copy()
-            changed[field.name][at] = now
-    return Far(**changed)
-
-
 def _nothing_told(far: Far) -> Far:
     """Where tables tell no attribute of a record, any record could be any other: none is certain, all may differ."""
     distance = np.minimum(far.population + far.population_most, UNLIMITED)
@@ -342,7 +285,7 @@ def _held(joint: Problem, alone: _Answer) -> Problem:
 
 def _area(unit: Unit, places: Far, together: Far) -> Far:
     """What areas can vary in all: no more than their places alone, added up; held places lend their proof."""
-    places, of = _only(places, unit.named), unit.of[unit.named]
+    places, of = places.only(unit.named), unit.of[unit.named]
     most, records = (
         np.minimum(mine, _summed(of_places, of, len(mine)))
         for mine, of_places in (
@@ -364,7 +307,7 @@ def _area(unit: Unit, places: Far, together: Far) -> Far:
 
 def _added_up(unit: Unit, alone: _Answer) -> Far:
     """What places alone say of their area: it varies at most as much as they do, added up (the bound of the paper)."""
-    places, of = _only(alone.far, unit.named), unit.of[unit.named]
+    places, of = alone.far.only(unit.named), unit.of[unit.named]
     count = 1 if unit.areas is None else len(unit.areas.places)
     summed = (places.population, places.population_most, places.most, places.certain)
     population, records, most, certain = (np.minimum(_summed(x, of, count), UNLIMITED) for x in summed)

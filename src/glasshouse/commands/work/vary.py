@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from glasshouse.assess.certain_groups import GROUPS, grouped
 from glasshouse.assess.one_solution import have_one_solution
+from glasshouse.attack.far import Far
 from glasshouse.attack.published import Published, recounted
-from glasshouse.attack.vary import Far, Varied, admitted, vary
+from glasshouse.attack.vary import Varied, admitted, vary
 from glasshouse.commands.work.reconstruct import METHOD, place_columns, start_of
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import InputError

@@ -104,7 +104,7 @@ def dealing(coarse: Compiled, fine: Compiled, members: sparse.csr_matrix, *, fro
 def _marks(limits: sparse.csc_matrix) -> tuple[Array, list[int]]:
     """A number for each column, the same where columns are, and the first column of each number."""
     names: dict[bytes, int] = {}
-    ends, example = limits.indptr, []
+    ends, example = limits.indptr, list[int]()
     marks = np.empty(limits.shape[1], np.int64)
     for at in range(limits.shape[1]):
         entries = slice(ends[at], ends[at + 1])
