@@ -89,7 +89,7 @@ def _merged(sample: Sample, found: Sequence[Likely], t: int, fewest: bool) -> Li
     first, cost = once[:t], cost[once]
     last = cost[t - 1] if len(cost) >= t else UNLIMITED
     tied = bool((cost[t:] == last).any()) or any(one.tied and one.cost[-1] == last for one in found)
-    kinds = np.flatnonzero(rows.any(axis=0))
+    kinds = np.unique(np.concatenate([one.kinds for one in found]))
     return Likely(
         kinds, rows[np.ix_(first, kinds)], cost[:t], tied, len(once) <= t and all(one.all_there for one in found),
         reduce(weaker, (one.proof for one in found)), any(one.clock for one in found),

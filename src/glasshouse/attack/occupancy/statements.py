@@ -4,11 +4,12 @@ After appendix D of Steed, Qing and Wu: several properties of a block are one, t
 that report are taken for all that are subsidised; blocks whose numbers show that a property is not where its address
 is (more subsidised households than households, or people than people) are left out and counted.
 
-Percentages of units say little of households where units stand empty. Of D units, w_k have k bedrooms, at least L_k of
-them by the percentage (the size of a unit may be missing); R households report, one a unit, so D - R units have nobody
-who does. Numbers n_k of these households are possible just where some w with w_k >= max(L_k, n_k) adds up to D, that is
-where n(T) >= L(T) - (D - R) for every set T of sizes. Nobody says what the percentages are of, all units or those of
-the households that report (D = R): both are *readings*, and what is said of a block holds under each that is possible.
+Percentages of units say little of households where units stand empty. Of D units at least L_k have k bedrooms, by the
+percentage (the size of a unit may be missing); R households report, one a unit, so D - R units have nobody who does. So
+numbers n_k of these households are possible just where n(T) >= L(T) - (D - R) for every set T of sizes: the units of T
+without a household are at most all units without one, and where that holds for every T the others can be found room.
+Nobody says what the percentages are of, all units or those of the households that report (D = R): both are *readings*,
+and what is said of a block holds under each that is possible.
 """
 
 from __future__ import annotations
@@ -151,20 +152,30 @@ def _of_property(statement: Statement, one: Property) -> tuple[int, int]:
 def _of_units(
     statement: Statement, properties: Sequence[Property], occupancy: Occupancy, all_units: bool
 ) -> tuple[int, int]:
-    """The fewest households that report and live in such units, in all properties together."""
+    """The fewest households that report and live in such units, in all properties; more than all: none can."""
     if statement.sense == Sense.IN_LARGEST_UNITS:
         return sum(_in_largest(statement, one, occupancy) for one in properties), UNLIMITED
-    return sum(_in_any(statement, one, occupancy, all_units) for one in properties), UNLIMITED
+    each = [_in_any(statement, one, occupancy, all_units) for one in properties]
+    possible = [low for low in each if low is not None]
+    everybody = sum(one.reported for one in properties)
+    return (sum(possible) if len(possible) == len(each) else everybody + 1), UNLIMITED
 
 
-def _in_any(statement: Statement, one: Property, occupancy: Occupancy, all_units: bool) -> int:
-    """Whichever units have nobody who reports. A percentage that no count gives stands for the count just below."""
+def _in_any(statement: Statement, one: Property, occupancy: Occupancy, all_units: bool) -> int | None:
+    """Whichever units have nobody who reports; None where no counts of households give the percentages.
+
+    Of units, a percentage that no count gives stands for the count just below; where percentages make more units than
+    there are said to be, there are as many as they make.
+    """
     units = one.columns.get(occupancy.units) if all_units else one.reported
     if units is None:  # nobody knows how many stand empty
         return 0
-    shares = (one.columns.get(column) for column in statement.columns)
-    least = sum(min(within_rounding(share, units)) for share in shares if share is not None)
-    return max(least - _empty(one, units), 0)
+    shares = {column: one.columns.get(column) for column in occupancy.sizes_of_units(statement)}
+    ends = {column: (0, units) if share is None else within_rounding(share, units) for column, share in shares.items()}
+    least = {column: min(low, high) for column, (low, high) in ends.items()}
+    if not all_units and (any(low > high for low, high in ends.values()) or sum(least.values()) > units):
+        return None
+    return max(sum(least[column] for column in statement.columns) - _empty(one, max(units, sum(least.values()))), 0)
 
 
 def _in_largest(statement: Statement, one: Property, occupancy: Occupancy) -> int:
