@@ -46,7 +46,7 @@ def _one_hash() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def county(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("detect") / "county"
-    made = ("--persons", 20_000, "--subsidised", 0.25, "--alpha", 0.001, "--seed", 4)
+    made = ("--persons", 20_000, "--subsidised", 0.25, "--alpha", 0.02, "--seed", 4)
     good(tool("synthesize", *made, "--out", folder, "--quiet"))
     tables = folder / "tables.parquet"
     good(tool("tabulate", folder / "households.parquet", "--scenario", "subsidised-housing", "--out", tables, "-q"))
@@ -169,6 +169,16 @@ def test_solutions_give_the_published_numbers(found: Path, county: Path) -> None
             assert row["violation"] == (row["persons"] > {0: 99, 1: 2, 2: 4, 3: 99}[row["bedrooms"]])
 
 
+def _room_for(rooms: Counter[int], one: Row) -> bool:
+    """Can households with these bedrooms live in the units of a property, or are the percentages of themselves?"""
+    shares = [one[f"pct_bed{number}"] for number in (1, 2, 3)]
+    of_themselves = all(abs(100 * rooms[at + 1] / rooms.total() - share) <= 0.5 for at, share in enumerate(shares))
+    units = [next((n for n in range(one["total_units"] + 1) if abs(100 * n / one["total_units"] - share) <= 0.5),
+                  share * one["total_units"] // 100) for share in shares]  # fmt: skip
+    empty = sum(max(number - rooms[at + 1], 0) for at, number in enumerate(units))
+    return of_themselves or empty <= max(one["total_units"], sum(units)) - rooms.total()
+
+
 def test_solutions_are_different_and_ranked_by_likelihood(found: Path) -> None:
     solutions = pl.read_parquet(found / "solutions.parquet")
     columns = ["persons", "children", "THHSPAN", "THHRACE", "bedrooms", "households"]
@@ -197,6 +207,20 @@ def test_solution_variability(county: Path, tmp_path: Path) -> None:
         assert (places[name] <= places[f"{name}_upper"]).all()
     both = places.filter((pl.col("solvar_proof") == "exact") & (pl.col("solvar_simple_proof") == "exact"))
     assert (both["solvar_simple"] <= both["solvar"]).all()  # fewer attributes tell fewer households apart
+
+
+def test_solution_variability_of_the_paper_is_over_all_that_fits(county: Path, tmp_path: Path) -> None:
+    """Who is present is bound from below alone, so that others may live in every household: no two need be alike.
+
+    Over the kinds of the sample alone other data sets are closer; that is another question.
+    """
+    pl.read_parquet(county / "housing.parquet").head(6).write_parquet(tmp_path / "housing.parquet")
+    told = ("--model", "paper", "--sample", county / "sample.parquet", "--solvar", "--out", tmp_path / "out", "--quiet")
+    good(asked(county / "tables.parquet", "--properties", tmp_path / "housing.parquet", *told))
+    places = pl.read_parquet(tmp_path / "out" / "places.parquet").drop_nulls("solvar")
+    assert places.height >= 3
+    assert (places["solvar"] == 1).all() and set(places["solvar_proof"]) == {"exact"}
+    assert (places["solvar_simple"] <= 1).all() and (places["solvar_violations"] <= 1).all()
 
 
 # Matches
@@ -317,7 +341,10 @@ def test_the_order_of_rows_decides_nothing(county: Path, plain: Path, tmp_path: 
 
 
 def test_the_model_of_the_paper_never_says_more(county: Path, plain: Path, tmp_path: Path) -> None:
-    """Lower bounds allow all that equalities do: what the paper's model proves, the sharp one does."""
+    """Lower bounds allow all that equalities do: what the paper's model proves, the sharp one does.
+
+    Not so of the most: in the paper's model those who report live in the largest units, by assumption.
+    """
     good(detect(county, "--out", tmp_path / "paper", "--model", "paper"))
     sharp, paper = (pl.read_parquet(folder / "places.parquet") for folder in (plain, tmp_path / "paper"))
     assert set(paper["model"]) == {"paper"}
@@ -325,7 +352,6 @@ def test_the_model_of_the_paper_never_says_more(county: Path, plain: Path, tmp_p
     small = both.filter(pl.col("subsidised") <= 100)  # a share of more households is not rounded to one count
     assert small.height
     assert (small["violations_low_paper"] <= small["violations_low"]).all()
-    assert (small["violations_high_paper"] >= small["violations_high"]).all()
 
 
 def test_fewest_violations_first(county: Path, tmp_path: Path) -> None:

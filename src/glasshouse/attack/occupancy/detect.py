@@ -28,7 +28,7 @@ class Answer(StrEnum):
     """What is known of a block."""
 
     CERTAIN = "certain"  # the numbers can all hold only if somebody breaks the rule
-    OPEN = "open"  # perhaps nobody does
+    OPEN = "open"  # they can also hold if nobody does
     CONTRADICTION = "contradiction"  # nothing fits, rule or no rule: says nothing of anybody
 
 
