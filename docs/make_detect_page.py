@@ -284,7 +284,8 @@ def page(folder: Path) -> str:
     lines = ["| over | model | mean | one solution | all can differ | blocks |", "|---" * 6 + "|"]
     for model in ("paper", "sharp"):
         done("detect", folder / "tables-dense.parquet", "--properties", some, "--sample",
-             folder / "dense" / "sample.parquet", "--solvar", "--model", model, "--out", out, "--overwrite")  # fmt: skip
+             folder / "dense" / "sample.parquet", "--solvar", "--model", model, "--out", out,
+             "--overwrite")  # fmt: skip
         for name, one in summary(out)["solvar"].items():
             numbers = f"{one['one_solution']:,} | {one['all_can_differ']:,} | {one['blocks']:,}"
             lines.append(f"| {name} | {model} | {one['mean']:.1%} | {numbers} |")
@@ -298,14 +299,14 @@ def page(folder: Path) -> str:
     where = f"{PERSONS:,} persons, {exact['blocks']:,} blocks with a property, {exact['subsidised']:,} subsidised of"
     return "\n".join([
         "![Blocks by what their numbers imply](detect-certain.svg)\n",
-        f"*A synthetic county of {where} {exact['households']:,} households, after other households were taken out of its "
-        f"blocks and empty units out of its properties; {percent(right['precision_by_chance'])} of the blocks have a "
-        "violation (the paper: 47% subsidised, 44.9% of blocks).*\n",
+        f"*A synthetic county of {where} {exact['households']:,} households, after other households were taken out of "
+        f"its blocks and empty units out of its properties; {percent(right['precision_by_chance'])} of the blocks have "
+        "a violation (the paper: 47% subsidised, 44.9% of blocks).*\n",
         "**How much of it is the county.** Recall is the share of the blocks with a violation that are found; `false`, "
         "blocks found without one, by either model:\n",
         *conditions(folder),
-        "\nThe last row is the county of all that follows: it is the nearest to the paper's, and not how our county was "
-        "made.\n",
+        "\nThe last row is the county of all that follows: the nearest to the paper's, and not how our county was made."
+        "\n",
         "**Blocks** (Table 1; published rows are the paper's, of its own synthetic data and its model):\n",
         *blocks(found),
         f"\nIn certain blocks without protection the numbers need at least {exact['violations_at_least']:,} households "

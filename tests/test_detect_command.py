@@ -18,6 +18,7 @@ import pytest
 
 from glasshouse.engine import manifest
 from glasshouse.engine.ledger import Ledger
+from glasshouse.report.sections.answers import occupancy
 from tests.running import Ended, good, tool
 
 PLACES = {
@@ -106,6 +107,23 @@ def test_the_contract(found: Path, county: Path) -> None:
     assert stat.S_IMODE(found.stat().st_mode) == 0o700
     for path in found.iterdir():
         assert path.is_dir() or stat.S_IMODE(path.stat().st_mode) == 0o600, path
+
+
+def test_what_is_said_of_people_names_its_reading(county: Path, tmp_path: Path) -> None:
+    """Not "somebody breaks the rule", but: so read, the numbers need it. In the terminal and in the report."""
+    ended = good(
+        asked(county / "tables.parquet", "--properties", county / "housing.parquet", "--out", tmp_path / "out")
+    )
+    assert (
+        "by model sharp, both agencies' numbers can all be true\n    only if a household exceeds the limit" in ended.out
+    )
+    assert "percentages of bedrooms may be of all units, some of them empty" in ended.err
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())
+    places = pl.read_parquet(tmp_path / "out" / "places.parquet")
+    section = occupancy(told, places, "block", "as somebody reads it")
+    lead = str(section.lead)
+    assert "can all be true only if at least one household exceeds the occupancy limit" in lead
+    assert "as somebody reads it" in lead
 
 
 def test_every_block_with_a_property_is_answered_or_left_out(found: Path, county: Path) -> None:
