@@ -31,11 +31,11 @@ from glasshouse.report.framed import Axis, lines
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "detect.md"
 PERSONS, SEED, SUBSIDISED = 100_000, 1, 0.2
-SOME = 40  # properties whose blocks' solution variability is worked out
+SOME = 24  # properties whose blocks' solution variability is worked out
 SHARES = (0.3, 1.0)  # of a block's households that are subsidised
-HOUSEHOLDS = {("none", "sharp"): 100, ("none", "paper"): 100, ("swapping, 10%", "paper"): 100,
-              ("noise, 2020 budget", "paper"): 10, ("noise, rho 0.1", "paper"): 10,
-              ("noise, 2020 budget, on properties too", "paper"): 10}  # fmt: skip  # data sets of each block
+DATA_SETS = 10  # the most likely of each block; the paper takes 100, and 10 or more for noise
+HOUSEHOLDS = {("none", "sharp"), ("none", "paper"), ("swapping, 10%", "paper"), ("noise, 2020 budget", "paper"),
+              ("noise, rho 0.1", "paper"), ("noise, 2020 budget, on properties too", "paper")}  # fmt: skip
 SCENARIO = ("--scenario", "subsidised-housing")
 KEY = "subsidised, bedrooms, race, child"
 # Steed, Qing and Wu, Table 1: putative share of blocks, precision, recall
@@ -158,7 +158,7 @@ def studies(folder: Path) -> dict[tuple[str, str], Path]:
             out = folder / f"{model}-{name.replace(', ', '-').replace(' ', '-')}"
             words: list[object] = [*truth, "--model", model]
             if (name, model) in HOUSEHOLDS:
-                words += ["--sample", county / "sample.parquet", "--solutions", HOUSEHOLDS[name, model]]
+                words += ["--sample", county / "sample.parquet", "--solutions", DATA_SETS]
             if (name, model) == ("none", "sharp"):
                 words += ["--why"]
             seconds = done("detect", tables, "--properties", housing, *words, "--out", out)
@@ -167,7 +167,7 @@ def studies(folder: Path) -> dict[tuple[str, str], Path]:
             found[name, model] = out
     out = folder / "sharp-none-fewest"
     done("detect", folder / "tables-dense.parquet", "--properties", full(county), *truth, "--sample",
-         county / "sample.parquet", "--solutions", 100, "--ties", "fewest", "--out", out)  # fmt: skip
+         county / "sample.parquet", "--solutions", DATA_SETS, "--ties", "fewest", "--out", out)  # fmt: skip
     found["none, fewest violations first", "sharp"] = out
     return found
 
@@ -271,6 +271,21 @@ def noise(folder: Path) -> str:
     )
 
 
+def swapped(found: dict[tuple[str, str], Path]) -> str:
+    """How many blocks have another answer after swapping."""
+    told = []
+    for model in ("paper", "sharp"):
+        before = pl.read_parquet(found["none", model] / "places.parquet").select("block", "answer")
+        for rate in (10, 50):
+            after = pl.read_parquet(found[f"swapping, {rate}%", model] / "places.parquet").select("block", "answer")
+            both = before.join(after, on="block", suffix="_after")
+            other = both.filter(pl.col("answer") != pl.col("answer_after"))
+            nothing = other.filter(pl.col("answer_after") == "contradiction").height
+            told.append(f"{other.height:,} of {both.height:,} blocks after {rate}% with `{model}` ({nothing:,} of these "
+                        "become contradictions)")  # fmt: skip
+    return f"Swapping changes the answer of {', '.join(told)}."
+
+
 def correlation(folder: Path) -> float:
     """Between violations in likely data sets and true ones, over blocks (figure A.3)."""
     places = pl.read_parquet(folder / "places.parquet").drop_nulls("likely_violations")
@@ -301,7 +316,8 @@ def page(folder: Path) -> str:
         "![Blocks by what their numbers imply](detect-certain.svg)\n",
         f"*A synthetic county of {where} {exact['households']:,} households, after other households were taken out of "
         f"its blocks and empty units out of its properties; {percent(right['precision_by_chance'])} of the blocks have "
-        "a violation (the paper: 47% subsidised, 44.9% of blocks).*\n",
+        "a violation (the paper: 47% subsidised, 44.9% of blocks). "
+        f"A block has {exact['subsidised'] / exact['blocks']:.0f} subsidised households in the mean (the paper: 72).*\n",
         "**How much of it is the county.** Recall is the share of the blocks with a violation that are found; `false`, "
         "blocks found without one, by either model:\n",
         *conditions(folder),
@@ -312,16 +328,18 @@ def page(folder: Path) -> str:
         f"\nIn certain blocks without protection the numbers need at least {exact['violations_at_least']:,} households "
         f"above the limit (`sharp`). The usual reason ({usual['count'][0]:,} of {reasons.height:,} blocks): "
         f"{usual['numbers'][0]}.\n",
+        f"{swapped(found)}\n",
         f"Standard deviation of the noise of the 2020 budget, as appendix F works it out: {noise(folder)}.\n",
         "**Recall without protection, by how much of the block is subsidised:**\n",
         *by_share(found),
-        "\n**Households** (whom the key lets an attacker look at; with the first kind of a block, and with all. The "
-        "paper's are with all, k = |V|; of noise it tells those of rho 0.1 and less, divided evenly):\n",
+        "\n**Households** (whom the key lets an attacker look at; with the first kind of a block, and with all, in the "
+        f"{DATA_SETS} most likely data sets of each; the paper's are with all, k = |V|, in 100, and what it tells of "
+        "noise is of rho 0.1 and less, divided evenly):\n",
         *households(found),
         f"\nViolations in the likely data sets and true ones go together over certain blocks with a correlation of "
         f"{correlation(found['none', 'sharp']):.2f} (figure A.3 calls it strong).\n",
         "![Households matched, by protection](detect-protections.svg)\n",
-        "\n**Solution variability** (figure 2; the paper's real blocks: 16 of 10,224 with one solution, 344 in the "
+        f"\n**Solution variability** of the first {SOME} properties' blocks (figure 2; the paper's real blocks: 16 of 10,224 with one solution, 344 in the "
         "simple set):\n",
         *lines,
         "\n![How different another data set can be](detect-solvar.svg)",
