@@ -281,8 +281,8 @@ def swapped(found: dict[tuple[str, str], Path]) -> str:
             both = before.join(after, on="block", suffix="_after")
             other = both.filter(pl.col("answer") != pl.col("answer_after"))
             nothing = other.filter(pl.col("answer_after") == "contradiction").height
-            told.append(f"{other.height:,} of {both.height:,} blocks after {rate}% with `{model}` ({nothing:,} of these "
-                        "become contradictions)")  # fmt: skip
+            told.append(f"{other.height:,} of {both.height:,} blocks after {rate}% with `{model}` ({nothing:,} of "
+                        "these become contradictions)")  # fmt: skip
     return f"Swapping changes the answer of {', '.join(told)}."
 
 
@@ -317,7 +317,7 @@ def page(folder: Path) -> str:
         f"*A synthetic county of {where} {exact['households']:,} households, after other households were taken out of "
         f"its blocks and empty units out of its properties; {percent(right['precision_by_chance'])} of the blocks have "
         "a violation (the paper: 47% subsidised, 44.9% of blocks). "
-        f"A block has {exact['subsidised'] / exact['blocks']:.0f} subsidised households in the mean (the paper: 72).*\n",
+        f"A block has {exact['subsidised'] / exact['blocks']:.0f} subsidised households in the mean, the paper's 72.*\n",
         "**How much of it is the county.** Recall is the share of the blocks with a violation that are found; `false`, "
         "blocks found without one, by either model:\n",
         *conditions(folder),
@@ -339,7 +339,8 @@ def page(folder: Path) -> str:
         f"\nViolations in the likely data sets and true ones go together over certain blocks with a correlation of "
         f"{correlation(found['none', 'sharp']):.2f} (figure A.3 calls it strong).\n",
         "![Households matched, by protection](detect-protections.svg)\n",
-        f"\n**Solution variability** of the first {SOME} properties' blocks (figure 2; the paper's real blocks: 16 of 10,224 with one solution, 344 in the "
+        f"\n**Solution variability** of the first {SOME} properties' blocks (figure 2; the paper's real blocks: 16 of "
+        "10,224 with one solution, 344 in the "
         "simple set):\n",
         *lines,
         "\n![How different another data set can be](detect-solvar.svg)",
