@@ -317,7 +317,7 @@ def page(folder: Path) -> str:
         f"*A synthetic county of {where} {exact['households']:,} households, after other households were taken out of "
         f"its blocks and empty units out of its properties; {percent(right['precision_by_chance'])} of the blocks have "
         "a violation (the paper: 47% subsidised, 44.9% of blocks). "
-        f"A block has a mean of {exact['subsidised'] / exact['blocks']:.0f} subsidised households (the paper's: 72).*\n",
+        f"A mean block has {exact['subsidised'] / exact['blocks']:.0f} subsidised households (the paper's: 72).*\n",
         "**How much of it is the county.** Recall is the share of the blocks with a violation that are found; `false`, "
         "blocks found without one, by either model:\n",
         *conditions(folder),
