@@ -261,6 +261,7 @@ def written(world: World, number: int) -> Written:
     one |= {"P0010001": persons, "P0160002": children, "P0160003": persons - children}
     one |= {"subsidised": inside, "people_total": persons * inside}
     one |= {name: bedrooms == at + 1 for at, name in enumerate(BEDROOMS)}
+    one |= {f"bed{a}or{b}": (bedrooms == a) | (bedrooms == b) for a, b in ((1, 2), (1, 3), (2, 3))}
     one["pct_1adult"] = inside & (children > 0) & (persons - children == 1)
     one["pct_2adults"] = inside & (children > 0) & (persons - children >= 2)
     one["with children"] = inside & (children > 0)
@@ -914,6 +915,7 @@ def told(world: World, one: Household, present: set[tuple[int, int]] | None = No
     inside = one.bedrooms > 0
     found |= {"subsidised": int(inside), "people_total": one.persons * inside}
     found |= {name: int(one.bedrooms == at + 1) for at, name in enumerate(BEDROOMS)}
+    found |= {f"bed{a}or{b}": int(one.bedrooms in (a, b)) for a, b in ((1, 2), (1, 3), (2, 3))}
     found |= {name: int(inside and bool(there & pairs)) for name, pairs in GROUPS.items()}
     found["with children"] = int(inside and one.children > 0)
     found["pct_1adult"] = int(inside and one.children > 0 and one.persons - one.children == 1)
