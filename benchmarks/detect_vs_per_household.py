@@ -28,7 +28,7 @@ from glasshouse.attack.occupancy.bundles import Bundles, bundle
 from glasshouse.attack.occupancy.detect import CLIMB, Answer, Found, detect
 from glasshouse.attack.occupancy.kinds import Block, in_faces, some_kinds
 from glasshouse.attack.occupancy.likely import Likely, Sample, likely
-from glasshouse.attack.occupancy.statements import LeftOut, Property, block_of
+from glasshouse.attack.occupancy.statements import LeftOut, Property, readings_of
 from glasshouse.model.records import Codes, Interval, Records
 from glasshouse.model.tabulate import tabulate
 from glasshouse.population import subsidy
@@ -105,8 +105,11 @@ def _level(persons: Ints, children: Ints) -> Ints:
     return table[persons, children]
 
 
+Readings = tuple[Block, ...]  # of one block: model paper has one
+
+
 @cache
-def blocks(model: str) -> tuple[Block, ...]:
+def blocks(model: str) -> tuple[Readings, ...]:
     """1,000 blocks with a subsidised property, drawn at random, as a model reads them."""
     place, made = scenario(), county()
     chosen = np.sort(np.random.default_rng(SEED).choice(np.flatnonzero(made.usable), BLOCKS, replace=False))
@@ -114,14 +117,14 @@ def blocks(model: str) -> tuple[Block, ...]:
     where = np.searchsorted(chosen, made.homes.block[here]).astype(np.int32)
     names = tuple(made.codes[number] for number in chosen)
     census = tabulate(Records(place.schema, names, where, made.levels[here]), place.tables, "block")
-    shares = {name: made.properties[name] for name in (*place.occupancy.shares, "people_total")}
+    shares = {name: made.properties[name] for name in (*place.occupancy.shares, place.occupancy.units, "people_total")}
     properties: dict[str, list[Property]] = {}
     for row, (code, reported) in enumerate(made.properties.select("block", "number_reported").iter_rows()):
         properties.setdefault(code, []).append(Property(reported, {name: some[row] for name, some in shares.items()}))
     found = []
     for row, code in enumerate(census.places):
         numbers = {name: Interval(int(n), int(n)) for name, n in zip(census.variables, census.lower[row], strict=True)}
-        block = block_of(place.occupancy, place.occupancy.model(model), code, numbers, properties[code])
+        block = readings_of(place.occupancy, place.occupancy.model(model), code, numbers, properties[code])
         if isinstance(block, LeftOut):
             raise TypeError(f"{code} is left out: {block.reason}")
         found.append(block)
@@ -141,7 +144,7 @@ class Ours(NamedTuple):
     seconds: Floats
 
 
-def ours(model: str, some: Sequence[Block]) -> Ours:
+def ours(model: str, some: Sequence[Readings]) -> Ours:
     """Detection, block by block; the first is done once more, since code is loaded then."""
     bundles = compiled(model)
     detect(bundles, some[0])
@@ -153,25 +156,25 @@ def ours(model: str, some: Sequence[Block]) -> Ours:
     return Ours(found, seconds)
 
 
-def least_alone(some: Sequence[Block]) -> Floats:
+def least_alone(some: Sequence[Readings]) -> Floats:
     """Seconds for the least violations only, which decide what the peer decides."""
     bundles, seconds = compiled("paper"), np.zeros(len(some))
     broken = bundles.breaks.astype(np.int64)
     for at, block in enumerate(some):
         began = CLOCK()
-        cheapest(bundles.program(block, broken), CLIMB)
+        cheapest(bundles.program(block[0], broken), CLIMB)
         seconds[at] = CLOCK() - began
     return seconds
 
 
-def peer(some: Sequence[Block], *, ordered: bool) -> list[Decided]:
+def peer(some: Sequence[Readings], *, ordered: bool) -> list[Decided]:
     statements = scenario().occupancy.model("paper").statements
-    return [PerHousehold(statements, block, ordered=ordered).decide(CAP) for block in some]
+    return [PerHousehold(statements, block[0], ordered=ordered).decide(CAP) for block in some]
 
 
-def spread(some: Sequence[Block], count: int) -> Ints:
+def spread(some: Sequence[Readings], count: int) -> Ints:
     """So many blocks, evenly spread over the order of sizes."""
-    order = np.argsort([block.households for block in some], kind="stable")
+    order = np.argsort([block[0].households for block in some], kind="stable")
     return order[np.linspace(0, len(order) - 1, min(count, len(order))).astype(np.int64)]
 
 
@@ -263,8 +266,8 @@ def run() -> dict[str, object]:
     }
 
 
-def sizes(some: Sequence[Block]) -> Ints:
-    return np.array([block.households for block in some])
+def sizes(some: Sequence[Readings]) -> Ints:
+    return np.array([block[0].households for block in some])
 
 
 def _answers(found: Sequence[Found]) -> dict[str, int]:
@@ -330,7 +333,7 @@ def by_size() -> dict[str, object]:
     }
 
 
-def _most_likely(some: Sequence[Block], t: int) -> tuple[Floats, list[Likely]]:
+def _most_likely(some: Sequence[Readings], t: int) -> tuple[Floats, list[Likely]]:
     seconds, found = np.zeros(len(some)), []
     for at, block in enumerate(some):
         began = CLOCK()

@@ -18,6 +18,7 @@ import pytest
 
 from glasshouse.engine import manifest
 from glasshouse.engine.ledger import Ledger
+from glasshouse.report.sections.answers import occupancy
 from tests.running import Ended, good, tool
 
 PLACES = {
@@ -46,7 +47,7 @@ def _one_hash() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def county(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("detect") / "county"
-    made = ("--persons", 20_000, "--subsidised", 0.25, "--alpha", 0.001, "--seed", 4)
+    made = ("--persons", 20_000, "--subsidised", 0.25, "--alpha", 0.02, "--seed", 4)
     good(tool("synthesize", *made, "--out", folder, "--quiet"))
     tables = folder / "tables.parquet"
     good(tool("tabulate", folder / "households.parquet", "--scenario", "subsidised-housing", "--out", tables, "-q"))
@@ -108,6 +109,48 @@ def test_the_contract(found: Path, county: Path) -> None:
         assert path.is_dir() or stat.S_IMODE(path.stat().st_mode) == 0o600, path
 
 
+def test_what_is_said_of_people_names_its_reading(county: Path, tmp_path: Path) -> None:
+    """Not "somebody breaks the rule", but: so read, the numbers need it. In the terminal and in the report."""
+    ended = good(
+        asked(county / "tables.parquet", "--properties", county / "housing.parquet", "--out", tmp_path / "out")
+    )
+    assert (
+        "by model sharp, both agencies' numbers can all be true\n    only if a household exceeds the limit" in ended.out
+    )
+    assert "percentages of bedrooms may be of all units, some of them empty" in ended.err
+    told = json.loads((tmp_path / "out" / "summary.json").read_text())
+    places = pl.read_parquet(tmp_path / "out" / "places.parquet")
+    section = occupancy(told, places, "block", "as somebody reads it")
+    lead = str(section.lead)
+    assert "can all be true only if at least one household exceeds the occupancy limit" in lead
+    assert "as somebody reads it" in lead
+
+
+def one_block(folder: Path, units: int, *options: object) -> Row:
+    """20 households of three white adults, all in a property, half of whose units have one bedroom, half two."""
+    block = "990010001001000"
+    numbers = {"H0030002": 20, "P0010001": 60, "P0160001": 60, "P0160003": 60, "H0130004": 20, "P0150003": 20}
+    rows = [("block", block, f"{name[0]}{int(name[1:4])}", name, value) for name, value in numbers.items()]
+    pl.DataFrame(rows, schema=["level", "geoid", "table", "variable", "value"], orient="row").write_csv(
+        folder / "tables.csv"
+    )
+    shares = {"pct_bed1": 50, "pct_bed2": 50, "pct_bed3": 0, "pct_white_nothsp": 100, "pct_1adult": 0, "pct_2adults": 0}
+    said = {"property_id": "1", "block": block, "total_units": units, "number_reported": 20, "people_total": 60}
+    pl.DataFrame([said | shares]).write_csv(folder / "housing.csv")
+    out = folder / f"{units} units"
+    good(asked(folder / "tables.csv", "--properties", folder / "housing.csv", *options, "--out", out, "--quiet"))
+    (row,) = pl.read_parquet(out / "places.parquet").iter_rows(named=True)
+    return row
+
+
+@pytest.mark.parametrize("model", ["sharp", "paper"])
+def test_empty_units_count(tmp_path: Path, model: str) -> None:
+    """Of 40 units 20 have two bedrooms, and hold all; of 20 only 10 do."""
+    for units, least in ((40, 0), (20, 10)):
+        row = one_block(tmp_path, units, "--model", model)
+        assert (row["answer"], row["violations_low"]) == ("certain" if least else "open", least)
+
+
 def test_every_block_with_a_property_is_answered_or_left_out(found: Path, county: Path) -> None:
     housing = pl.read_parquet(county / "housing.parquet").filter(pl.col("people_total") >= 0)
     answered = pl.read_parquet(found / "places.parquet")["block"].to_list()
@@ -162,11 +205,19 @@ def test_solutions_give_the_published_numbers(found: Path, county: Path) -> None
         assert len(inside) == properties["number_reported"].sum()
         assert sum(row["persons"] for row in inside) == properties["people_total"].sum()
         if properties.height == 1:
-            for rooms in (1, 2, 3):
-                share = 100 * sum(row["bedrooms"] == rooms for row in inside) / len(inside)
-                assert abs(share - properties[f"pct_bed{rooms}"][0]) <= 0.5
+            assert _room_for(Counter(row["bedrooms"] for row in inside), properties.row(0, named=True))
         for row in homes:
             assert row["violation"] == (row["persons"] > {0: 99, 1: 2, 2: 4, 3: 99}[row["bedrooms"]])
+
+
+def _room_for(rooms: Counter[int], one: Row) -> bool:
+    """Can households with these bedrooms live in the units of a property, or are the percentages of themselves?"""
+    shares = [one[f"pct_bed{number}"] for number in (1, 2, 3)]
+    of_themselves = all(abs(100 * rooms[at + 1] / rooms.total() - share) <= 0.5 for at, share in enumerate(shares))
+    units = [next((n for n in range(one["total_units"] + 1) if abs(100 * n / one["total_units"] - share) <= 0.5),
+                  share * one["total_units"] // 100) for share in shares]  # fmt: skip
+    empty = sum(max(number - rooms[at + 1], 0) for at, number in enumerate(units))
+    return of_themselves or empty <= max(one["total_units"], sum(units)) - rooms.total()
 
 
 def test_solutions_are_different_and_ranked_by_likelihood(found: Path) -> None:
@@ -197,6 +248,21 @@ def test_solution_variability(county: Path, tmp_path: Path) -> None:
         assert (places[name] <= places[f"{name}_upper"]).all()
     both = places.filter((pl.col("solvar_proof") == "exact") & (pl.col("solvar_simple_proof") == "exact"))
     assert (both["solvar_simple"] <= both["solvar"]).all()  # fewer attributes tell fewer households apart
+
+
+def test_solution_variability_of_the_paper_is_over_all_that_fits(tmp_path: Path) -> None:
+    """A sample with one kind of household makes one data set; others that fit are of other kinds.
+
+    Who is present is bound from below alone, so that anybody else may live in every household too, and any of them may
+    be the householder: no two need be alike. All ten who exceed the limit may be others: 20 of 2 x 20.
+    """
+    races = {name: int(name == "white") for name in ("white", "black", "aian", "asian", "nhopi", "sor")}
+    person = {"household": 1, "county": "99001", "age": 40, **races, "hispanic": 0}
+    persons = [person | {"relation": relation} for relation in ("householder", "spouse", "other")]
+    pl.DataFrame(persons).write_parquet(tmp_path / "sample.parquet")
+    row = one_block(tmp_path, 20, "--model", "paper", "--sample", tmp_path / "sample.parquet", "--solvar")
+    for name, share in {"solvar": 1, "solvar_simple": 1, "solvar_violations": 0.5}.items():
+        assert (row[name], row[f"{name}_upper"], row[f"{name}_proof"]) == (share, share, "exact")
 
 
 # Matches
@@ -317,7 +383,10 @@ def test_the_order_of_rows_decides_nothing(county: Path, plain: Path, tmp_path: 
 
 
 def test_the_model_of_the_paper_never_says_more(county: Path, plain: Path, tmp_path: Path) -> None:
-    """Lower bounds allow all that equalities do: what the paper's model proves, the sharp one does."""
+    """Lower bounds allow all that equalities do: what the paper's model proves, the sharp one does.
+
+    Not so of the most: in the paper's model those who report live in the largest units, by assumption.
+    """
     good(detect(county, "--out", tmp_path / "paper", "--model", "paper"))
     sharp, paper = (pl.read_parquet(folder / "places.parquet") for folder in (plain, tmp_path / "paper"))
     assert set(paper["model"]) == {"paper"}
@@ -325,7 +394,6 @@ def test_the_model_of_the_paper_never_says_more(county: Path, plain: Path, tmp_p
     small = both.filter(pl.col("subsidised") <= 100)  # a share of more households is not rounded to one count
     assert small.height
     assert (small["violations_low_paper"] <= small["violations_low"]).all()
-    assert (small["violations_high_paper"] >= small["violations_high"]).all()
 
 
 def test_fewest_violations_first(county: Path, tmp_path: Path) -> None:

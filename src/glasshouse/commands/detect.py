@@ -1,4 +1,4 @@
-"""Where must somebody break an occupancy rule? What two agencies' numbers say of the same places together."""
+"""Where can two agencies' numbers all be true only if a household exceeds an occupancy limit?"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Detected(Result[Summary]):
 
     places: pl.DataFrame
     left_out: pl.DataFrame  # places of which nothing is asked, and why
-    reasons: pl.DataFrame  # for every place with a certain violation, published numbers that imply it (`why`)
+    reasons: pl.DataFrame  # for every certain place, published numbers that leave no other possibility (`why`)
     solutions: pl.DataFrame  # the most likely data sets (`solutions`)
     # Kinds of household that break the rule in the likely data sets, the most frequent first (`solutions`).
     ranking: pl.DataFrame
@@ -66,8 +66,8 @@ def detect(
     model: Annotated[
         str,
         Opt(
-            "How the numbers are read: as precisely as they are published, or as appendix E of the paper is written. "
-            "A proof is only as right as its model.",
+            "How the numbers are read: as precisely as they are published, in every way that they may be meant, or as "
+            "appendices D and E of the paper are written. A proof is only as right as its model.",
             metavar="sharp|paper",
         ),
     ] = "sharp",
@@ -104,7 +104,7 @@ def detect(
     read: Reading = Reading(),  # noqa: B008  # frozen
     run: Solving = Solving(),  # noqa: B008  # frozen
 ) -> Detected:
-    """Where must somebody break an occupancy rule? What two agencies' numbers say of the same blocks together."""
+    """Where can two agencies' numbers all be true only if a household exceeds an occupancy limit?"""
     named = scenario or _usual_scenario()
     chosen = read.scenario(named)
     if chosen.occupancy is None:
@@ -233,10 +233,12 @@ class _Detect(Attack[Summary]):
             notes.append(f"note: properties left out: {said}")
         if self.file.absent:
             notes.append(f"warning: the property file has no {', '.join(self.file.absent)}: taken as unknown")
+        if self.occupancy.units in self.file.absent:
+            notes.append("warning: without the number of units, percentages of bedrooms say nothing of households")
         if counts["untrue"]:
             notes.append(
-                f"warning: in {self._told(counts['untrue'])} a violation is certain from the numbers and there is none "
-                "in the true households (--truth): the numbers are not exactly theirs (protected, or of another time), "
+                f"warning: in {self._told(counts['untrue'])} the numbers need a violation and there is none in the "
+                "true households (--truth): the numbers are not exactly theirs (protected, or of another time), "
                 "or the model is not right"
             )
         if counts["no_sample"]:

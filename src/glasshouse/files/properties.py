@@ -1,8 +1,8 @@
 """How do files of subsidised properties become statistics by block?
 
 The file is HUD's Picture of Subsidized Households at project level, or one of ours with the same columns. Its shares
-are whole percentages of the households that report. Nothing is geocoded: the block is a column of the file, or comes
-from a second file. HUD's codes (-1 missing, -4 suppressed, -5 poorly reported) are told apart before a number is used.
+are whole percentages, of households or of units as the scenario says. Nothing is geocoded: the block is a column or is
+in a second file. HUD's codes (-1 missing, -4 suppressed, -5 poorly reported) are told apart before a number is used.
 """
 
 from __future__ import annotations

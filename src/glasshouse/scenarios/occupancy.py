@@ -8,7 +8,7 @@ strictly each statement is to be taken. All of it is data of the scenario, the r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -27,6 +27,12 @@ class Sense(StrEnum):
     WITHIN_ROUNDING = "within_rounding"  # any count that gives the published percentage
     ROUNDED_DOWN = "rounded_down"  # at least the percentage, rounded down to a count
     ROUNDED = "rounded"  # exactly the percentage, rounded to a count
+    IN_ANY_UNITS = "in_any_units"  # at least so many must live in such units, whichever units have nobody who reports
+    IN_LARGEST_UNITS = "in_largest_units"  # at least so many if those who report live in the largest; rounded down
+
+
+OF_HOUSEHOLDS = (Sense.WITHIN_ROUNDING, Sense.ROUNDED_DOWN, Sense.ROUNDED)  # how percentages can be read
+OF_UNITS = (Sense.IN_ANY_UNITS, Sense.IN_LARGEST_UNITS)
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,8 @@ class Statement:
     label: str
     adds: tuple[Predicate, ...]
     columns: tuple[str, ...] = ()
-    share: bool = False  # percentages of the households that report, rather than a count
+    share: bool = False  # percentages rather than a count
+    units: bool = False  # percentages of units, which may stand empty; else of the households that report
     sense: Sense = Sense.EXACTLY
 
     @property
@@ -81,6 +88,7 @@ class Occupancy:
     occupied: Predicate  # and whom it counts
     subsidised: Predicate
     reported: str
+    units: str  # the column of a property file that says how many units there are; "" if no statement is of units
     residents: str
     everyone: str
     unreal: str
@@ -90,7 +98,7 @@ class Occupancy:
     breaks: tuple[Predicate, ...]  # a household that fits one of these breaks the rule
     models: Mapping[str, Model]
     spelled: Mapping[str, tuple[str, ...]]  # of each column of a property file, its other names
-    whole: Mapping[str, tuple[str, ...]]  # columns that are shares of one whole, by what it is divided by
+    whole: Mapping[str, tuple[str, ...]]  # columns that are shares of one whole, by its name; units from the smallest
     keys: Mapping[str, Key]
     measures: Mapping[str, Key]
 
@@ -102,6 +110,10 @@ class Occupancy:
     @property
     def wholes(self) -> tuple[tuple[str, ...], ...]:
         return tuple(self.whole.values())
+
+    def sizes_of_units(self, statement: Statement) -> tuple[str, ...]:
+        """The columns of all units, from the smallest on, of which a statement names some."""
+        return next(columns for columns in self.wholes if set(statement.columns) <= set(columns))
 
     @property
     def shares(self) -> dict[str, tuple[str, ...]]:
@@ -118,7 +130,7 @@ class Occupancy:
 def read(toml: Mapping[str, Any], parser: Parser, tables: Sequence[Table]) -> Occupancy:
     """The section `occupancy` of a scenario."""
     needed = "households subsidised reported residents everyone unreal householder members sizes breaks property model"
-    only(toml, "occupancy", required=needed, optional="spelled whole flag key measure")
+    only(toml, "occupancy", required=needed, optional="units spelled whole flag key measure")
     census = {s.name: s for table in tables for s in _census(table)}
     for role in ("households", "residents", "everyone"):
         if toml[role] not in census:
@@ -137,6 +149,7 @@ def read(toml: Mapping[str, Any], parser: Parser, tables: Sequence[Table]) -> Oc
         occupied=_only(census[toml["households"]].adds),
         subsidised=parser.predicate(dict_of(toml, "subsidised")),
         reported=toml["reported"],
+        units=str(toml.get("units", "")),
         residents=toml["residents"],
         everyone=toml["everyone"],
         unreal=toml["unreal"],
@@ -152,6 +165,9 @@ def read(toml: Mapping[str, Any], parser: Parser, tables: Sequence[Table]) -> Oc
     )
     if any(not broken <= found.subsidised for broken in found.breaks):
         raise InputError("a rule on subsidised households must name only them; see 'breaks' and 'subsidised'")
+    for one in known.values():
+        if one.units and not (found.units and any(set(one.columns) <= set(columns) for columns in found.wholes)):
+            raise InputError(f"property {one.name}: units need 'units' (their number) and a 'whole' with {one.columns}")
     return found
 
 
@@ -190,13 +206,14 @@ def _census(table: Table) -> Iterable[Statement]:
 def _statistic(name: str, toml: Mapping[str, Any], parser: Parser) -> Statement:
     where = f"property {name}"
     described = {key: value for key, value in toml.items() if key in parser.schema.by_name}
-    only(toml, where, required="label", optional=" ".join(["column", "share", "sums", *described]))
-    if ("share" in toml) == ("column" in toml):
-        raise InputError(f"{where}: expected 'share' (columns of percentages) or 'column' (a count)")
+    only(toml, where, required="label", optional=" ".join(["column", "share", "units", "sums", *described]))
+    ((how, named), *others) = [(key, toml[key]) for key in ("share", "units", "column") if key in toml] or [("", ())]
+    if not how or others:
+        raise InputError(f"{where}: expected 'share' or 'units' (columns of percentages), or 'column' (a count)")
     predicate = parser.predicate(described) if described else EVERYONE
     adds = answers(parser.schema, predicate, toml["sums"]) if "sums" in toml else (predicate,)
-    columns = tuple(toml["share"]) if "share" in toml else (str(toml["column"]),)
-    return Statement(name, toml["label"], adds, columns, "share" in toml)
+    columns = (str(named),) if how == "column" else tuple(named)
+    return Statement(name, toml["label"], adds, columns, share=how != "column", units=how == "units")
 
 
 def _model(
@@ -213,10 +230,17 @@ def _model(
                 if one in found:
                     raise InputError(f"{where}: '{one}' is named twice")
                 said = known[one]
-                if (sense in (Sense.WITHIN_ROUNDING, Sense.ROUNDED_DOWN, Sense.ROUNDED)) != said.share:
-                    raise InputError(f"{where}: '{one}' is {'' if said.share else 'no '}percentage; not '{sense}'")
-                found[one] = Statement(said.name, said.label, said.adds, said.columns, said.share, sense)
+                if (sense in OF_UNITS) != said.units or (sense in OF_HOUSEHOLDS) != (said.share and not said.units):
+                    what = "a percentage of units" if said.units else "a percentage" if said.share else "no percentage"
+                    raise InputError(f"{where}: '{one}' is {what}; not '{sense}'")
+                found[one] = replace(said, sense=sense)
     present = tuple(schema.attribute(one).name for one in toml.get("present", []))
+    for said in found.values():
+        named = {name for predicate in said.adds for name in predicate.by_attribute}
+        if named & set(present) and said.sense not in (Sense.AT_LEAST, Sense.ROUNDED_DOWN):
+            raise InputError(
+                f"{where}: '{said.name}' counts who is present; that is at least so many, not '{said.sense}'"
+            )
     return Model(name, toml["title"], tuple(found.values()), present, bool(toml.get("without_quarters", False)))
 
 

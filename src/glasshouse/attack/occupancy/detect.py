@@ -2,13 +2,16 @@
 
 `Q(D') fits Q(D)` and nobody breaks the rule: if nothing satisfies both, but something satisfies the first, somebody
 does (equation 1 of Steed, Qing and Wu). The least number of such households answers all at once: nothing fits, none
-need to, or so many must.
+need to, or so many must. Where numbers can be read in several ways, a data set fits if it fits under one of them: what
+is certain is certain under every reading.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +21,14 @@ from glasshouse.attack.occupancy.kinds import TOTALS, Block
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.conflict import smallest
 from glasshouse.program.integer import Outcome, Proof, Solution
-from glasshouse.program.ladder import CLIMB, Ladder, cheapest, engage
+from glasshouse.program.ladder import CLIMB, Ladder, cheapest, engage, weaker
 
 
 class Answer(StrEnum):
     """What is known of a block."""
 
-    CERTAIN = "certain"  # somebody breaks the rule
-    OPEN = "open"  # perhaps nobody does
+    CERTAIN = "certain"  # the numbers can all hold only if somebody breaks the rule
+    OPEN = "open"  # they can also hold if nobody does
     CONTRADICTION = "contradiction"  # nothing fits, rule or no rule: says nothing of anybody
 
 
@@ -46,8 +49,23 @@ class Found:
     clock: bool = False
 
 
-def detect(bundles: Bundles, block: Block, ladder: Ladder = CLIMB) -> Found:
-    """The least and the most households that break the rule in any data set that fits."""
+def detect(bundles: Bundles, readings: Sequence[Block], ladder: Ladder = CLIMB) -> Found:
+    """The least and the most households that break the rule in any data set that fits under any reading."""
+    found = [_detect(bundles, block, ladder) for block in readings]
+    fitting = [one for one in found if one.answer != Answer.CONTRADICTION]
+    clock, proof = any(one.clock for one in found), reduce(weaker, (one.proof for one in found))
+    if not fitting:
+        return Found(Answer.CONTRADICTION, 0, 0, False, False, proof, clock)
+    low, high = min(one.low for one in fitting), max(one.high for one in fitting)
+    low_met = any(one.low_met for one in fitting if one.low == low)
+    high_met = any(one.high_met for one in fitting if one.high == high)
+    if low > 0:
+        return Found(Answer.CERTAIN, low, high, low_met, high_met, proof, clock)
+    return Found(Answer.OPEN, low, high, low_met, high_met, Proof.EXACT if low_met else Proof.UNDECIDED, clock)
+
+
+def _detect(bundles: Bundles, block: Block, ladder: Ladder) -> Found:
+    """The same under one reading."""
     if bundles.kinds.too_many(block):
         return Found(Answer.CONTRADICTION, 0, 0, False, False, Proof.EXACT)
     broken = bundles.breaks.astype(np.int64)
@@ -99,8 +117,8 @@ class Reason:
     minimal: bool
 
 
-def explain(bundles: Bundles, block: Block, ladder: Ladder = CLIMB) -> Reason | None:
-    """A smallest set of published numbers with which somebody must break the rule; None where none must.
+def explain(bundles: Bundles, readings: Sequence[Block], ladder: Ladder = CLIMB) -> Reason | None:
+    """A smallest set of published numbers with which somebody must break the rule, however they are read, or None.
 
     Ask `detect` first: numbers that nothing fits imply anything.
     """
@@ -114,15 +132,18 @@ def explain(bundles: Bundles, block: Block, ladder: Ladder = CLIMB) -> Reason | 
 
     def contradict(chosen: NDArray[np.int64]) -> bool:
         nonlocal unsure
-        solution = _fits(bundles, block, rows[chosen], barred, ladder)
-        unsure |= solution.x is None and solution.proof == Proof.UNDECIDED
-        return solution.outcome == Outcome.INFEASIBLE and solution.proof != Proof.UNDECIDED
+        for block in readings:
+            solution = _fits(bundles, block, rows[chosen], barred, ladder)
+            unsure |= solution.x is None and solution.proof == Proof.UNDECIDED
+            if solution.outcome != Outcome.INFEASIBLE or solution.proof == Proof.UNDECIDED:
+                return False
+        return True
 
     everything = np.arange(len(rows))
     if not contradict(everything):
         return None
     chosen = np.sort(smallest(contradict, everything[:0], everything, fresh=False))
-    proof = _fits(bundles, block, rows[chosen], barred, ladder).proof
+    proof = reduce(weaker, (_fits(bundles, block, rows[chosen], barred, ladder).proof for block in readings))
     named = tuple(int(row - first if row < totals else row - totals + TOTALS) for row in rows[chosen])
     return Reason(named, proof, not unsure)
 

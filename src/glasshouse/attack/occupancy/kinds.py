@@ -10,8 +10,9 @@ needs not the product of all attributes, but their sum. Where whole households a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +109,28 @@ class Kinds:
             raise GlasshouseBug("these kinds are not told apart by their levels")
         return np.array([at[row.tobytes()] for row in np.ascontiguousarray(codes.astype(self.codes.dtype))], np.int64)
 
+    def and_these(self, others: Kinds, some: Ints) -> tuple[Kinds, Ints]:
+        """These kinds and some of others that answer the same statements; and the numbers that those have now.
+
+        One with the levels and the answers of a kind that is there is that kind.
+        """
+        alike = self.numbers(others.codes[some])
+        same = np.asarray((self.rows[:, alike] != others.rows[:, some]).sum(axis=0)).reshape(-1) == 0
+        new = some[~same]
+
+        def joined(mine: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([mine, theirs[new]])
+
+        found = replace(
+            self,
+            codes=joined(self.codes, others.codes),
+            subsidised=joined(self.subsidised, others.subsidised),
+            breaks=joined(self.breaks, others.breaks),
+            face=joined(self.face, others.face),
+            rows=sparse.hstack([self.rows, others.rows[:, new]], format="csc"),
+        )
+        return found, np.where(same, alike, len(self) + np.cumsum(~same) - 1)
+
     def groups(self, key: Key) -> tuple[Ints, NDArray[np.int64]]:
         """The group of each kind when only a key is looked at, and the value of every part for each group."""
         return group_by(self.schema, self.codes, key)
@@ -162,15 +185,17 @@ def in_faces(occupancy: Occupancy, model: Model, schema: Schema) -> Kinds:
 
 
 def every_kind(occupancy: Occupancy, model: Model, schema: Schema) -> Kinds:
-    """Every combination of the attributes that some number, rule or key looks at."""
-    if model.present:
-        raise InputError(
-            f"model '{model.name}' says who is present in a household, so its kinds are those of a sample (--sample)"
-        )
-    names = {name for face in faces_of(occupancy, model, schema) for name in face}
+    """Every combination of the attributes that some number, rule or key looks at.
+
+    Where a model counts who is present, somebody of every group lives in each: numbers of them are lower limits, so
+    a data set that fits still fits when others move in, and only these kinds are needed to ask what else fits.
+    """
+    names = {name for face in faces_of(occupancy, model, schema) for name in face}.union(model.present)
     ordered = tuple(one.name for one in schema.attributes if one.name in names)
     codes, subsidised = _combinations(occupancy, schema, ordered)
-    return _Compiler(occupancy, model, schema, [ordered]).kinds(codes, subsidised, np.zeros(len(codes), np.int64))
+    everybody = np.ones((len(codes), len(groups_present(model, schema))), np.bool_) if model.present else None
+    compiler = _Compiler(occupancy, model, schema, [ordered], everybody)
+    return compiler.kinds(codes, subsidised, np.zeros(len(codes), np.int64))
 
 
 def some_kinds(

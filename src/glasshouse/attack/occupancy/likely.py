@@ -13,8 +13,9 @@ Costs are in units of a ten-thousandth of a nat, rounded to whole numbers: likel
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import count
 
 import numpy as np
@@ -69,9 +70,34 @@ class Likely:
 
 
 def likely(
-    sample: Sample, block: Block, t: int, rng: np.random.Generator, ladder: Ladder = CLIMB, *, fewest: bool = False
-) -> Likely:
-    """The t cheapest data sets; none where the kinds of the sample cannot make one."""
+    sample: Sample, readings: Sequence[Block], t: int, rng: np.random.Generator, ladder: Ladder = CLIMB, *,
+    fewest: bool = False,
+) -> Likely:  # fmt: skip
+    """The t cheapest data sets that fit under any reading; none where the kinds of the sample cannot make one."""
+    found = [_likely(sample, block, t, rng, ladder, fewest) for block in readings]
+    return found[0] if len(found) == 1 else _merged(sample, found, t, fewest)
+
+
+def _merged(sample: Sample, found: Sequence[Likely], t: int, fewest: bool) -> Likely:
+    """The t cheapest of several lists, each once."""
+    rows = np.zeros((sum(len(one.x) for one in found), len(sample.kinds)), np.int64)
+    for one, first in zip(found, np.cumsum([0, *(len(one.x) for one in found)]).tolist(), strict=False):
+        rows[first : first + len(one.x), one.kinds] = one.x
+    cost = np.concatenate([one.cost for one in found])
+    order = np.lexsort((rows @ sample.kinds.breaks if fewest else np.zeros(len(rows)), cost))
+    once = np.array(list({rows[at].tobytes(): at for at in order[::-1]}.values())[::-1], np.int64)
+    first, cost = once[:t], cost[once]
+    last = cost[t - 1] if len(cost) >= t else UNLIMITED
+    tied = bool((cost[t:] == last).any()) or any(one.tied and one.cost[-1] == last for one in found)
+    kinds = np.unique(np.concatenate([one.kinds for one in found]))
+    return Likely(
+        kinds, rows[np.ix_(first, kinds)], cost[:t], tied, len(once) <= t and all(one.all_there for one in found),
+        reduce(weaker, (one.proof for one in found)), any(one.clock for one in found),
+    )  # fmt: skip
+
+
+def _likely(sample: Sample, block: Block, t: int, rng: np.random.Generator, ladder: Ladder, fewest: bool) -> Likely:
+    """The same under one reading."""
     listing = _Listing(sample, block, rng, ladder, fewest)
     rows: list[Count] = []
     costs: list[int] = []

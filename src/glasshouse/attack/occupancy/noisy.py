@@ -8,7 +8,9 @@ only where a sample says who is (in its model). The answer is the best one or cl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from glasshouse.attack.occupancy.bundles import Bundles
 from glasshouse.attack.occupancy.kinds import TOTALS, Block, Kinds
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import CLIMB, Ladder
+from glasshouse.program.ladder import CLIMB, Ladder, weaker
 from glasshouse.program.nearest import Beside, nearest_sums
 
 
@@ -37,12 +39,24 @@ class LeastError:
 
 
 def least_error(
-    kinds: Kinds | Bundles, block: Block, ladder: Ladder = CLIMB, *, cost: Count | None = None, weight: int = 1
-) -> LeastError | None:
-    """The closest data set; None where the numbers that are taken as they are cannot be met.
+    kinds: Kinds | Bundles, readings: Sequence[Block], ladder: Ladder = CLIMB, *, cost: Count | None = None,
+    weight: int = 1,
+) -> LeastError | None:  # fmt: skip
+    """The closest data set under any reading; None where the numbers that are taken as they are cannot be met.
 
     With the `cost` of each kind, a squared error of 1 weighs as much as `weight` units of it.
     """
+    found = [one for block in readings if (one := _least_error(kinds, block, ladder, cost, weight)) is not None]
+    if not found:
+        return None
+    best, proof = min(found, key=lambda one: one.cost), reduce(weaker, (one.proof for one in found))
+    return replace(best, least=min(one.least for one in found), proof=proof, clock=any(one.clock for one in found))
+
+
+def _least_error(
+    kinds: Kinds | Bundles, block: Block, ladder: Ladder, cost: Count | None, weight: int
+) -> LeastError | None:
+    """The same under one reading."""
     plain = kinds.kinds if isinstance(kinds, Bundles) else kinds
     lower, upper = plain.limits(block)
     census = np.concatenate([np.zeros(TOTALS * plain.faces, np.bool_), block.exact[~plain.present]])

@@ -3,6 +3,13 @@
 After appendix D of Steed, Qing and Wu: several properties of a block are one, their numbers added up; the households
 that report are taken for all that are subsidised; blocks whose numbers show that a property is not where its address
 is (more subsidised households than households, or people than people) are left out and counted.
+
+Percentages of units say little of households where units stand empty. Of D units at least L_k have k bedrooms, by the
+percentage (the size of a unit may be missing); R households report, one a unit, so D - R units have nobody who does. So
+numbers n_k of these households are possible just where n(T) >= L(T) - (D - R) for every set T of sizes: the units of T
+without a household are at most all units without one, and where that holds for every T the others can be found room.
+Nobody says what the percentages are of, all units or those of the households that report (D = R): both are *readings*,
+and what is said of a block holds under each that is possible.
 """
 
 from __future__ import annotations
@@ -41,28 +48,47 @@ class LeftOut:
     reason: str
 
 
-def block_of(
+def readings_of(
     occupancy: Occupancy,
     model: Model,
     code: str,
     census: Mapping[str, Interval],
     properties: Sequence[Property],
-) -> Block | LeftOut:
-    """The limits of every statement of a model; a number that is not published has none."""
+) -> tuple[Block, ...] | LeftOut:
+    """The limits of every statement of a model, under each reading; a number that is not published has none.
+
+    Readings that another one includes are left out: mostly one is left.
+    """
     households = _exact(occupancy.households, code, census)
     subsidised = sum(one.reported for one in properties)
     if left_out := _left_out(occupancy, model, census, properties, households, subsidised):
         return LeftOut(code, left_out)
-    limits = [
-        _of_properties(statement, properties, occupancy, census)
-        if statement.of_property
-        else _of_census(statement, census)
-        for statement in model.statements
-    ]
-    lower, upper = (np.array(some, np.int64) for some in zip(*limits, strict=True))
     exact = [not one.of_property and one.name in census and census[one.name].lower == census[one.name].upper
              for one in model.statements]  # fmt: skip
-    return Block(code, households, subsidised, lower, np.minimum(upper, UNLIMITED), np.array(exact, np.bool_))
+    found = []
+    for all_units in (True, False):
+        limits = [
+            _of_units(statement, properties, occupancy, all_units)
+            if statement.units
+            else _of_properties(statement, properties, occupancy, census)
+            if statement.of_property
+            else _of_census(statement, census)
+            for statement in model.statements
+        ]
+        lower, upper = (np.array(some, np.int64) for some in zip(*limits, strict=True))
+        flags = np.array(exact, np.bool_)
+        found.append(Block(code, households, subsidised, lower, np.minimum(upper, UNLIMITED), flags))
+    return _widest(found)
+
+
+def _widest(readings: Sequence[Block]) -> tuple[Block, ...]:
+    """Without the readings whose limits all lie within those of another."""
+    kept: list[Block] = []
+    for at, one in enumerate(readings):
+        others = (*kept, *readings[at + 1 :])
+        if not any((one.lower >= other.lower).all() and (one.upper <= other.upper).all() for other in others):
+            kept.append(one)
+    return tuple(kept)
 
 
 def _exact(variable: str, code: str, census: Mapping[str, Interval]) -> int:
@@ -121,6 +147,54 @@ def _of_property(statement: Statement, one: Property) -> tuple[int, int]:
     how = rounded_down if statement.sense == Sense.ROUNDED_DOWN else rounded
     total = min(sum(how(value, one.reported) for value in known), one.reported)
     return total, total
+
+
+def _of_units(
+    statement: Statement, properties: Sequence[Property], occupancy: Occupancy, all_units: bool
+) -> tuple[int, int]:
+    """The fewest households that report and live in such units, in all properties; more than all: none can."""
+    if statement.sense == Sense.IN_LARGEST_UNITS:
+        return sum(_in_largest(statement, one, occupancy) for one in properties), UNLIMITED
+    each = [_in_any(statement, one, occupancy, all_units) for one in properties]
+    possible = [low for low in each if low is not None]
+    everybody = sum(one.reported for one in properties)
+    return (sum(possible) if len(possible) == len(each) else everybody + 1), UNLIMITED
+
+
+def _in_any(statement: Statement, one: Property, occupancy: Occupancy, all_units: bool) -> int | None:
+    """Whichever units have nobody who reports; None where no counts of households give the percentages.
+
+    Of units, a percentage that no count gives stands for the count just below; where percentages make more units than
+    there are said to be, there are as many as they make.
+    """
+    units = one.columns.get(occupancy.units) if all_units else one.reported
+    if units is None:  # nobody knows how many stand empty
+        return 0
+    shares = {column: one.columns.get(column) for column in occupancy.sizes_of_units(statement)}
+    ends = {column: (0, units) if share is None else within_rounding(share, units) for column, share in shares.items()}
+    least = {column: min(low, high) for column, (low, high) in ends.items()}
+    if not all_units and (any(low > high for low, high in ends.values()) or sum(least.values()) > units):
+        return None
+    return max(sum(least[column] for column in statement.columns) - _empty(one, max(units, sum(least.values()))), 0)
+
+
+def _in_largest(statement: Statement, one: Property, occupancy: Occupancy) -> int:
+    """If it is the smallest units that have nobody who reports (appendix D); percentages are rounded down."""
+    units = one.columns.get(occupancy.units)
+    if units is None:
+        return 0
+    total, before, found = 0, 0, 0
+    for column in occupancy.sizes_of_units(statement):
+        total += rounded_down(one.columns.get(column) or 0, units)
+        housed = max(total - _empty(one, units), 0)
+        found += (housed - before) * (column in statement.columns)
+        before = housed
+    return found
+
+
+def _empty(one: Property, units: int) -> int:
+    """Units with nobody who reports. Of more households than units, those beyond may live anywhere (appendix D)."""
+    return max(units - one.reported, 0)
 
 
 def largest(occupancy: Occupancy, census: Mapping[str, Interval], households: int) -> int:

@@ -149,7 +149,9 @@ class Thresholds(_Part):
     claims_households: Rate | None = Field(
         default=None, description="share of households with a certain claim of their own"
     )
-    detected_blocks: Rate | None = Field(default=None, description="share of blocks where a violation is certain")
+    detected_blocks: Rate | None = Field(
+        default=None, description="share of blocks where both agencies' numbers can be true only with a violation"
+    )
     posterior: Rate | None = Field(default=None, description="average posterior from one noisy count")
 
 

@@ -151,10 +151,12 @@ class _Found:
 
     def occupancy(self) -> Section:
         assert self.config.occupancy is not None
-        place = load(self.config.occupancy.scenario).geography.place
+        scenario, told = load(self.config.occupancy.scenario), self.told("occupancy", "summary.json")
+        assert scenario.occupancy is not None
+        reading = scenario.occupancy.model(told["model"]).title
         return audit_answers.occupancy(
-            self.told("occupancy", "summary.json"), self.frame("occupancy", "places.parquet"), place
-        )
+            told, self.frame("occupancy", "places.parquet"), scenario.geography.place, reading
+        )  # fmt: skip
 
     def noise(self) -> tuple[Section, float]:
         said, wanted = self.told("noise.json"), self.config.noise

@@ -43,7 +43,7 @@ class Different:
 
 @dataclass(frozen=True)
 class UsualReason:
-    """The published numbers that most often make a violation certain."""
+    """The published numbers that most often leave no other possibility."""
 
     numbers: tuple[str, ...]
     blocks: int
@@ -130,7 +130,7 @@ class Summary(Attacked):
     usual_reason: UsualReason | None = None
     blocks_right: PlacesRight | None = None
     households_right: tuple[HouseholdsRight, ...] | None = None
-    untrue: int = 0  # places with a certain violation and none in the true households
+    untrue: int = 0  # places whose numbers need a violation and the true households have none
     not_in_sample: int = 0
     no_sample: int = 0
 
@@ -254,17 +254,17 @@ def _nearest(places: pl.DataFrame) -> Nearest:
 def _lines(summary: Summary, place: str) -> list[str]:
     """The result in a few lines."""
     number, blocks = summary.blocks, plural(place)
-    lines = [f"{number:,} {blocks} with {summary.subsidised:,} subsidised of {summary.households:,} households "
-             f"(model {summary.model})"]  # fmt: skip
+    lines = [f"{number:,} {blocks} with {summary.subsidised:,} subsidised of {summary.households:,} households; "
+             f"by model {summary.model}, both agencies' numbers can all be true"]  # fmt: skip
     for count, what in (
-        (summary.certain, "somebody breaks the rule, for certain"),
-        (summary.open, "perhaps nobody does"),
-        (summary.contradiction, "nothing fits the numbers (no detection)"),
+        (summary.certain, "only if a household exceeds the limit"),
+        (summary.open, "also if no household does"),
+        (summary.contradiction, "in no case (a contradiction, no detection)"),
     ):
         lines.append(_line(what, count, number))
     if summary.undecided:
         lines.append(_line("of these not decided within the limits", summary.undecided, number))
-    lines.append(_line(f"violations in certain {blocks}, at least", summary.violations_at_least))
+    lines.append(_line("households above the limit there, at least", summary.violations_at_least))
     if (near := summary.nearest) and near.blocks:
         what = f"closest data sets where nothing fits ({near.with_violations:,} with violations)"
         lines.append(_line(what, near.blocks))

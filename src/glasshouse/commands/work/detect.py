@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from glasshouse.attack.occupancy.kinds import Block, Kinds, every_kind, in_faces
 from glasshouse.attack.occupancy.likely import NAT, Likely, Sample, likely
 from glasshouse.attack.occupancy.noisy import least_error
 from glasshouse.attack.occupancy.sampled import sample_of
-from glasshouse.attack.occupancy.statements import LeftOut, Property, block_of
+from glasshouse.attack.occupancy.statements import LeftOut, Property, readings_of
 from glasshouse.attack.occupancy.unlike import unlike
 from glasshouse.commands.work.questions import AboutOccupancy
 from glasshouse.commands.work.reconstruct import where
@@ -185,11 +185,13 @@ class _Page:
         """One block: asked, explained, rebuilt, matched."""
         job = self.job
         known = job.properties[code]
-        block = block_of(job.occupancy, job.model, code, _census(job.scenario, self.item.unit.counts, row), known)
-        if isinstance(block, LeftOut):
-            self.rows["left-out"].append((block.code, block.reason))
+        census = _census(job.scenario, self.item.unit.counts, row)
+        readings = readings_of(job.occupancy, job.model, code, census, known)
+        if isinstance(readings, LeftOut):
+            self.rows["left-out"].append((readings.code, readings.reason))
             return
-        found = detect(job.bundles, block, job.ladder)
+        block = readings[0]  # households, and the subsidised among them, are the same in all
+        found = detect(job.bundles, readings, job.ladder)
         self.clock |= found.clock
         fits = found.answer != Answer.CONTRADICTION  # of nothing, nothing can be said
         ends = (found.low, found.high, found.low_met, found.high_met) if fits else (None,) * 4
@@ -198,12 +200,12 @@ class _Page:
             block.subsidised, len(known), found.answer.value, *ends, str(found.proof),
         ]  # fmt: skip
         if found.answer == Answer.CERTAIN and job.asked.why:
-            self._explain(block)
-        rebuilt = self._rebuild(block, found)
+            self._explain(readings)
+        rebuilt = self._rebuild(readings, found)
         if job.asked.solvar:
-            told += self._vary(block, rebuilt)
+            told += self._vary(readings, rebuilt)
         if job.asked.nearest:
-            told += self._nearest(block, found)
+            told += self._nearest(readings, found)
         if not self._wanted(found):
             rebuilt = None  # it was for the variability alone
         if job.asked.solutions:
@@ -212,30 +214,30 @@ class _Page:
             told.append(self._match(row, block, found, rebuilt))
         self.rows["places"].append(tuple(told))
 
-    def _explain(self, block: Block) -> None:
-        reason = explain(self.job.bundles, block, self.job.ladder)
+    def _explain(self, readings: Sequence[Block]) -> None:
+        reason = explain(self.job.bundles, readings, self.job.ladder)
         if reason is None:
             return
-        kinds, occupancy = self.job.kinds, self.job.occupancy
-        limits = zip(
-            kinds.named, block.lower[~kinds.present].tolist(), block.upper[~kinds.present].tolist(), strict=True
-        )
-        numbers = [
-            (occupancy.households, "households", block.households, block.households),
-            (occupancy.reported, "subsidised households", block.subsidised, block.subsidised),
-            *((statement.name, statement.label, low, high) for statement, low, high in limits),
+        kinds, occupancy, block = self.job.kinds, self.job.occupancy, readings[0]
+        ends = [zip(*(end[~kinds.present].tolist() for end in (one.lower, one.upper)), strict=True) for one in readings]
+        numbers: list[tuple[str, str, Sequence[tuple[int, int]]]] = [
+            (occupancy.households, "households", [(block.households, block.households)]),
+            (occupancy.reported, "subsidised households", [(block.subsidised, block.subsidised)]),
+            *((statement.name, statement.label, some) for statement, *some in zip(kinds.named, *ends, strict=True)),
         ]
         chosen = [numbers[row] for row in reason.rows]
-        said = [f"{label}: {_told(low, high)} ({name})" for name, label, low, high in chosen]
-        names, _, lower, upper = (list(column) for column in zip(*chosen, strict=True))
-        upper = [None if high >= UNLIMITED else high for high in upper]
+        said = [f"{label}: {' or '.join(dict.fromkeys(_told(*end) for end in some))} ({name})"
+                for name, label, some in chosen]  # fmt: skip
+        lower = [min(low for low, _ in some) for *_, some in chosen]
+        upper = [max(high for _, high in some) for *_, some in chosen]
         self.rows["reasons"].append(
-            (block.code, f"Because of {'; '.join(said)}.", names, lower, upper, str(reason.proof), reason.minimal)
-        )
+            (block.code, f"Because of {'; '.join(said)}.", [name for name, *_ in chosen], lower,
+             [None if high >= UNLIMITED else high for high in upper], str(reason.proof), reason.minimal)
+        )  # fmt: skip
 
-    def _rebuild(self, block: Block, found: Found) -> Likely | None:
+    def _rebuild(self, readings: Sequence[Block], found: Found) -> Likely | None:
         """The most likely data sets, for blocks where they are asked for."""
-        asked = self.job.asked
+        asked, block = self.job.asked, readings[0]
         t = max(self._wanted(found), 1 if asked.solvar else 0)
         sample = self.job.sample(block.code)
         if not t or found.answer == Answer.CONTRADICTION:
@@ -244,7 +246,7 @@ class _Page:
             self.no_sample += 1
             return None
         rng = self.job.generator(block.code, QUESTION)
-        rebuilt = likely(sample, block, t, rng, self.job.ladder, fewest=asked.ties == "fewest")
+        rebuilt = likely(sample, readings, t, rng, self.job.ladder, fewest=asked.ties == "fewest")
         self.clock |= rebuilt.clock
         self.not_in_sample += not len(rebuilt.x)
         return rebuilt if len(rebuilt.x) else None
@@ -254,36 +256,40 @@ class _Page:
         asked = self.job.asked
         return asked.solutions if asked.everywhere or found.answer == Answer.CERTAIN else 0
 
-    def _vary(self, block: Block, rebuilt: Likely | None) -> list[Any]:
-        """How different other data sets can be from the most likely one."""
+    def _vary(self, readings: Sequence[Block], rebuilt: Likely | None) -> list[Any]:
+        """How different other data sets can be from the most likely one: all that fit, of whatever kinds.
+
+        Of all who may be present, data sets with everybody in every household are enough, unless the most likely one
+        has such a household and it is asked who is present: then the answer is a bound.
+        """
         names = _measures(self.job.scenario)
-        sample = self.job.sample(block.code)
+        sample = self.job.sample(readings[0].code)
         if rebuilt is None or sample is None:
             return [None] * (3 * len(names))
         used = rebuilt.x[0] > 0
-        start, counts, kinds = rebuilt.kinds[used], rebuilt.x[0][used], sample.kinds
-        if not self.job.model.present:  # then every kind can be told, not only those of the sample
-            kinds = self.job.every
-            start = kinds.numbers(sample.kinds.codes[start])
+        counts = rebuilt.x[0][used]
+        kinds, start = self.job.every.and_these(sample.kinds, rebuilt.kinds[used])
+        everybody = bool(self.job.model.present) and bool((start < len(self.job.every)).any())
         told: list[Any] = []
         for name in names:
-            key = self.job.occupancy.measures.get(name.removeprefix("solvar_"))
-            far = unlike(
-                kinds, block, start, counts, self.job.ladder, key=key, breaking=name.endswith("violations")
-            )  # fmt: skip
+            key, breaking = self.job.occupancy.measures.get(name.removeprefix("solvar_")), name.endswith("violations")
+            far = unlike(kinds, readings, start, counts, self.job.ladder, key=key, breaking=breaking)
+            if key is None and everybody:
+                own = int(counts[kinds.breaks[start]].sum()) if breaking else far.households
+                far = far.or_more(own + (readings[0].subsidised if breaking else far.households))
             self.clock |= far.clock
             told += [far.share, far.share_most, str(far.proof)]
         return told
 
-    def _nearest(self, block: Block, found: Found) -> list[Any]:
+    def _nearest(self, readings: Sequence[Block], found: Found) -> list[Any]:
         """The closest data set to numbers that none fits (of others it is one that fits)."""
         if found.answer != Answer.CONTRADICTION:
             return [0, None, None]
-        sample = self.job.sample(block.code)
+        sample = self.job.sample(readings[0].code)
         near = (
-            least_error(self.job.bundles, block, self.job.ladder)
+            least_error(self.job.bundles, readings, self.job.ladder)
             if sample is None
-            else least_error(sample.kinds, block, self.job.ladder, cost=sample.cost, weight=NAT)
+            else least_error(sample.kinds, readings, self.job.ladder, cost=sample.cost, weight=NAT)
         )
         if near is None:
             return [None, None, None]

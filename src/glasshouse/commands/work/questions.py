@@ -24,7 +24,7 @@ class AboutOccupancy:
     """What `detect` is asked."""
 
     model: str  # how the numbers are read
-    why: bool = False  # the numbers that make a violation certain
+    why: bool = False  # the numbers that leave no other possibility than a violation
     solutions: int = 0  # so many of the most likely data sets
     everywhere: bool = False  # of every place that fits, not only of certain ones
     solvar: bool = False  # how different other data sets can be

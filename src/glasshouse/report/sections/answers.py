@@ -142,8 +142,8 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
     return Section("claims", phrase("certain_claims.title"), lead, tuple(blocks))
 
 
-def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str) -> Section:
-    """What the numbers of two agencies say together."""
+def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str, reading: str) -> Section:
+    """What the numbers of two agencies say together, read in this way."""
     blocks = int(summary["blocks"])
     table = Table(
         "occupancy", phrase("occupancy.table"),
@@ -169,7 +169,7 @@ def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str) -> Se
             phrase("occupancy.where_source"), records=True,
         ))  # fmt: skip
     share = Share(int(summary["certain"]), blocks) if blocks else None
-    lead = say("occupancy.lead", share=share, places=plural(place))
+    lead = say("occupancy.lead", share=share, places=plural(place), reading=reading)
     return Section("occupancy", phrase("occupancy.title"), lead, tuple(parts))
 
 
