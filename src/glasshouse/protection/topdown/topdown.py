@@ -2,9 +2,10 @@
 
 At the top the histogram is measured with noise and made non-negative and whole. Then, level by level, the children of
 each place are measured, and the non-negative table that agrees best with the answers and adds up to the parent is found
-(`leastsquares`) and rounded with its sums held (`controlled`). A cell without people above has none below, so tables
-are as sparse as the data. Places are done depth first: at any time the tables of one path from the top are in memory,
-and the records of a place come out when its parent is done.
+(`least_squares`) and rounded with its sums held (`controlled`); inside the finest sums, people are placed as is likely
+(`placement`). A cell without people above has none below, so tables are as sparse as the data. Places are done depth
+first: at any time the tables of one path from the top are in memory, and the records of a place come out when its
+parent is done.
 
 What is held exactly (`Held`): counts of a query at a level, which are then exact above it too; and absence: where
 nobody of a group of a query lives, nobody will (the 2020 system knew which kinds of group quarters a block has).
