@@ -2,7 +2,7 @@
 
 Synthetic counties in the redistricting schema (2,016 cells) with the 2020 budget, and one with sex and age (55,944).
 Reading, counting, noise, least squares, rounding and writing are all in. The ratio is the exponent of time over
-persons. Every table is certified (see `protect/leastsquares.py`): the largest `off` is given.
+persons. Every table is certified (see `protection/topdown/least_squares.py`): the largest `off` is given.
 """
 
 from __future__ import annotations

@@ -1325,3 +1325,19 @@ def test_a_reconstruction_of_another_file_is_noticed(county: County, tmp_path: P
 def test_a_list_of_ones_own_is_told_how_to_be_seen(county: County) -> None:
     said = good(county.reidentify(None, "--json", lists=[f"mine={county.file('commercial')}"])).json
     assert any("to see mine there" in note for note in said["notes"])
+
+
+def test_the_uniques_of_table_s5_are_those_its_note_says(county: County, tmp_path: Path) -> None:
+    """Data-defined persons, as the paper counts; the note had said that ours were all persons."""
+    out = tmp_path / "risk"
+    good(tool(*county.command(out)))
+    truth = pl.read_parquet(county.file("cef"))
+    bins = [*range(1, 23), *range(25, 61, 5), 62, 65, 67, 70, 75, 80, 85]
+    binned = truth.with_columns(pl.Series("bin", np.digitize(truth["age"].to_numpy(), bins)))
+    alone = binned.filter(pl.struct("block", "sex", "bin").is_unique())
+    defined = alone.filter(pl.col("person_id").is_not_null(), pl.col("data_defined") == 1)
+    assert 0 < defined.height < alone.height
+    share = pl.read_parquet(out / "table-S05.parquet").filter(band="all")["unique_share"].item()
+    assert share == pytest.approx(defined.height / truth.height)
+    notes = next(line for line in (out / "tables.html").read_text().split("<") if "who are alone" in line)
+    assert "ours and the paper" in notes and "data-defined" in notes

@@ -139,10 +139,14 @@ def _slope(x: Floats, answers: Sequence[Answers]) -> Floats:
     return slope * scale
 
 
+def alone(answers: Sequence[Answers], cells: int) -> list[Answers]:
+    """The answers to queries that ask for every cell by itself."""
+    return [one for one in answers if len(one.noisy) >= cells and len(np.unique(one.group)) == cells]
+
+
 def _single(answers: Sequence[Answers], cells: int) -> float:
     """The weight of queries that ask for every cell by itself: how steep the objective is at least."""
-    alone = [one.weight for one in answers if len(one.noisy) >= cells and len(np.unique(one.group)) == cells]
-    return float(sum(alone))
+    return float(sum(one.weight for one in alone(answers, cells)))
 
 
 def _stacked(x: Floats, answers: Sequence[Answers]) -> tuple[Ints, Floats, Floats, float]:

@@ -2,9 +2,10 @@
 
 At the top the histogram is measured with noise and made non-negative and whole. Then, level by level, the children of
 each place are measured, and the non-negative table that agrees best with the answers and adds up to the parent is found
-(`leastsquares`) and rounded with its sums held (`controlled`). A cell without people above has none below, so tables
-are as sparse as the data. Places are done depth first: at any time the tables of one path from the top are in memory,
-and the records of a place come out when its parent is done.
+(`least_squares`) and rounded with its sums held (`controlled`); inside the finest sums, people are placed as is likely
+(`placement`). A cell without people above has none below, so tables are as sparse as the data. Places are done depth
+first: at any time the tables of one path from the top are in memory, and the records of a place come out when its
+parent is done.
 
 What is held exactly (`Held`): counts of a query at a level, which are then exact above it too; and absence: where
 nobody of a group of a query lives, nobody will (the 2020 system knew which kinds of group quarters a block has).
@@ -24,6 +25,7 @@ from glasshouse.mechanism.sampler import simulate
 from glasshouse.protection.topdown.controlled import SLACK, round_alone, round_children
 from glasshouse.protection.topdown.least_squares import Answers, Fitted, Floats, fit, fit_alone
 from glasshouse.protection.topdown.measurements import Flags, Ints, Measure, Query, Strategy, divides, nested
+from glasshouse.protection.topdown.placement import place
 
 HEAVY = 100.0  # how much more than all else a count that is held weighs, before it is made exact
 Draw = Callable[[Measure, int, np.random.Generator], Ints]
@@ -187,11 +189,13 @@ class TopDown:
             answers = [*answers, _exactly(exact, cells, truths, answers)]
         fitted = fit(counts.astype(np.float64), len(children), answers, allowed)
         self.quality.note(fitted)
-        rng = chances[0]
-        x = round_children(fitted.x, counts, self._chain(level, cells), rng, _slack(fitted))
+        chain = self._chain(level, cells)
+        x = round_children(fitted.x, counts, chain, chances[0], _slack(fitted))
         if exact is not None:
             wanted = np.column_stack([exact.counted(truth) for truth in truths])
             self.quality.moved += _trade(x, fitted.x, exact.group[cells], wanted, allowed)
+        finest = chain[-1] if chain else np.zeros(len(cells), np.int64)
+        x = place(x, finest, answers, allowed, chances[0], draw=level == self.strategy.levels[-1])
         if (x < 0).any() or not np.array_equal(x.sum(axis=1), counts) or (x[~allowed] > 0).any():
             raise GlasshouseBug("children do not add up to their parent")
         return x
