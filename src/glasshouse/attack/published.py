@@ -165,8 +165,9 @@ class Published:
 
     @cached_property
     def around_is_finer(self) -> bool:
-        """Do the tables around tell apart what the binned cells do not?"""
-        return bool(self.around) and len(self.finest.cells) > len(self.binned.cells)
+        """Do the tables around tell levels apart that the binned cells do not?"""
+        pairs = zip(self.finest.cells.classes, self.binned.cells.classes, strict=True)
+        return bool(self.around) and any(fine.max() > binned.max() for fine, binned in pairs)
 
     def bins_say_all(self, unit: Unit) -> bool:
         """Is every solution in the binned cells one in full? Finer tables around must be such as can be dealt out."""

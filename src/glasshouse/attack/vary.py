@@ -73,9 +73,12 @@ def vary(
     if not finest and not published.bins_say_all(unit):
         joint, begin = _with_ways(published, unit, joint, start, place, codes)
     together = _ask(_held(joint, alone), begin, ladder, unit.named)
-    if not published.compared:
+    if published.compared:
+        places = _within_area(alone.far, together, begin, ladder, unit.named)
+    else:
+        places = alone.far
         together = together._replace(low=np.zeros_like(together.low), far=_nothing_told(together.far))
-    places, areas = _within_area(alone.far, together, begin, ladder, unit.named), _area(unit, alone.far, together.far)
+    areas = _area(unit, alone.far, together.far)
     sure = np.maximum(sure, _certain_of(start, together))
     kinds = Kinds(compiled.cells, start.place, start.cell, start.counts, sure)
     return Varied(places, areas, kinds, unique, alone.fits)

@@ -44,6 +44,14 @@ class Cells:
     def _positions(self) -> NDArray[np.int64]:
         return np.asarray(np.ravel_multi_index(tuple(self.codes.T.astype(np.int64)), self._shape))
 
+    @cached_property
+    def partly(self) -> NDArray[np.bool_]:
+        """The cells some of whose records cannot be, and some can."""
+        every = np.ones(len(self), np.int64)
+        for attribute, classes in enumerate(self.classes):
+            every *= np.bincount(classes)[self.codes[:, attribute]]
+        return np.asarray(self.sizes < every)
+
     def levels(self, cell: int) -> Predicate:
         """The description of a cell."""
         attributes = enumerate(self.schema.attributes)

@@ -73,7 +73,9 @@ def dealing(coarse: Compiled, fine: Compiled, members: sparse.csr_matrix, *, fro
     sums, squares, sizes = members @ inside, members.multiply(members) @ inside, np.bincount(parent)
     uneven = sparse.csr_matrix(squares.multiply(sizes[None, :]) - sums.multiply(sums))
     uneven.eliminate_zeros()
-    splitting = np.flatnonzero(np.diff(uneven.indptr) > 0)  # they count fine cells of a coarse one, but not all alike
+    splits = np.diff(uneven.indptr) > 0  # they count fine cells of a coarse one, but not all alike
+    splits |= (sums[:, coarse.cells.partly] > 0).sum(axis=1).A1 > 0  # coarse rows do not know what cannot be inside
+    splitting = np.flatnonzero(splits)
     if not len(splitting):
         return None
     only = members[splitting].tocsc()
