@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
 from glasshouse.model.records import Codes, Index, group_of_level, satisfies
-from glasshouse.model.release import Counts, Table, attributes_counted
+from glasshouse.model.release import Counts, Table, attributes_counted, counted
 from glasshouse.model.schema import Predicate, Recode, Schema
 from glasshouse.model.tabulate import Tabulator
 from glasshouse.model.tabulate import compile_tables as compile_counting
@@ -77,12 +77,13 @@ class Published:
     bins: Mapping[str, Recode] = field(default_factory=dict)  # by the column that gives the group
     unique_on: tuple[str, ...] = ()  # attributes or bins
     left_out: tuple[str, ...] = ()  # attributes that are not compared; see `untold`
+    divided: tuple[Predicate, ...] = ()  # what tables of places tell apart inside bins, also tables not used
 
     @cached_property
     def binned(self) -> Compiled:
         """Cells as records are compared: every level told apart, and the groups of the bins.
 
-        A table of places that tells levels inside a bin apart makes the cells finer there.
+        A table of places, used or not, that tells levels inside a bin apart makes the cells finer there.
         """
         return self._compile(finest=False)
 
@@ -155,6 +156,7 @@ class Published:
                 else [frozenset([level]) for level in range(len(attribute))]
             )
             yield from (self.schema.where({attribute.name: levels}) for levels in groups)
+        yield from (one for one in self.divided if not set(one.by_attribute).intersection(self.left_out))
 
     def groups(self, column: str, codes: Codes) -> NDArray[np.int64]:
         """For each record the number of its group in a column of bins, or its level of an attribute."""
@@ -193,6 +195,13 @@ class Published:
         """The places of each area jointly; without numbers of areas, each place alone."""
         area = self.area(compiled, unit)
         return places_alone(compiled, unit.counts) if area is None else places_jointly(compiled, unit.counts, area)
+
+
+def divisions(tables: Iterable[Table], bins: Mapping[str, Recode]) -> tuple[Predicate, ...]:
+    """What tables tell apart in the attributes that have bins, each attribute by itself."""
+    binned = {recode.attribute for recode in bins.values()}
+    found = (one for table in tables for line in table.lines for some in counted(table, line) for one in some.sets)
+    return tuple(dict.fromkeys(Predicate((one,)) for one in found if one[0] in binned))
 
 
 def untold(schema: Schema, tables: Iterable[Table]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from glasshouse.attack.contradictions import UnitCheck
-from glasshouse.attack.published import Published, Unit, untold, with_rest
+from glasshouse.attack.published import Published, Unit, divisions, untold, with_rest
 from glasshouse.errors import InputError
 from glasshouse.files.tables import TableFile
 from glasshouse.model.chance import chance
@@ -140,8 +140,10 @@ def publication(file: TableFile, release: Release, level: str | None) -> tuple[P
     around = release.levels[area].variables if area else ()
     tables, areas = _tables(scenario, inner), _tables(scenario, around)
     left_out = untold(scenario.schema, (*tables, *areas))
+    of_places = (table for table in (*scenario.tables, *scenario.aside) if table.level == geography.place)
     published = Published(
-        scenario.schema, tables, inner, areas, around, scenario.bins, scenario.unique_on, left_out
+        scenario.schema, tables, inner, areas, around, scenario.bins, scenario.unique_on, left_out,
+        divisions(of_places, scenario.bins),
     )  # fmt: skip
     return published, area
 

@@ -22,7 +22,7 @@ class Seen:
     variables: set[tuple[str, str]] = field(default_factory=set)  # level, variable
     ignored: Counter[str] = field(default_factory=Counter)  # numbers of official tables outside the scenario
     columns: tuple[str, ...] = ()  # of a wide file, neither places nor variables
-    aside: set[tuple[str, str]] = field(default_factory=set)  # level, table: numbers read for their places only
+    aside: set[str] = field(default_factory=set)  # tables whose numbers were read for their places only
     units: set[str] = field(default_factory=set)
     cells: int = 0
     sparse: bool = True  # zeros may have been left out: so it is with long files alone
@@ -38,7 +38,7 @@ class Seen:
             return True
         at = scenario.geography.place
         seen = {scenario.official[variable][0] for level, variable in self.variables if level == at}
-        seen.update(table for level, table in self.aside if level == at)
+        seen |= self.aside
         return any(counts_everyone(table) and table.name in seen for table in (*scenario.tables, *scenario.aside))
 
 

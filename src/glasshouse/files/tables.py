@@ -128,9 +128,9 @@ class TableFile:
     def _named(self, frame: pl.DataFrame, names: dict[str, str | None]) -> pl.DataFrame:
         """The places of numbers that are not used, once each: rows without a variable."""
         aside = pl.col("variable").is_in([name for name, used in names.items() if used is None])
-        for level, variable in frame.filter(aside).select("level", "variable").unique().iter_rows():
-            self.seen.aside.add((level, self._official(variable, "")[0]))
-        return _naming(frame.filter(aside).select("level", "geoid").unique(maintain_order=True))
+        rows = frame.filter(aside & (pl.col("level") == self.scenario.geography.place))
+        self.seen.aside.update(self._official(variable, "")[0] for variable in rows["variable"].unique())
+        return _naming(rows.select("level", "geoid").unique(maintain_order=True))
 
     def _learn(self, source: Source, frame: pl.DataFrame, names: dict[str, str | None]) -> None:
         """Look up variables not met before, and count those of other official tables."""
