@@ -39,9 +39,9 @@ RISK = Table(
     "Risk by size of block",
     (Column("size"), Column("persons"), Column("right", "precision"), Column("printed", "precision", published=True)),
     (
-        ("1-9", Count(12), Share(3, 12, 0.1, 0.5), Measure(0.25, 0)),
-        ("10-49", Count(12_345), Share(6000, 12_345), Measure(0.3, 0)),
-        ("50+", HIDDEN, None, Measure(0.35, 0)),
+        ("1-9", Count(12), Share(3, 12, 0.1, 0.5), Measure(0.25, 0, "share")),
+        ("10-49", Count(12_345), Share(6000, 12_345), Measure(0.3, 0, "share")),
+        ("50+", HIDDEN, None, Measure(0.35, 0, "share")),
         ("=1+1", Count(0), HIDDEN, None),
     ),
     "precision.parquet",

@@ -41,11 +41,11 @@ class Audited(Result[Summary]):
         return {**super().said(), "findings": list(self.ended.findings)}
 
     def lines(self) -> list[str]:
-        """The summary for people; last, the thresholds that were passed."""
+        """The summary for people; last, the thresholds that were exceeded."""
         name = "report.html" if "report.html" in self.files else "report-public.html"
         before = [f"{self.out} is up to date"] if self.ended.unchanged else []
         where = [f"-> {self.out / name}"] if self.out is not None else []
-        return [*before, *self.ended.lines, *where, *(f"passed: {line}" for line in self.ended.findings)]
+        return [*before, *self.ended.lines, *where, *(f"exceeded: {line}" for line in self.ended.findings)]
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class _Asked:
         stopped = any(one is not None and one.ended.stopped_by_clock for one in done.values())
         return Made(
             found.summary, outputs, _lines(found.summary), _notes(done), Tally(),
-            found.passed, complete=not stopped,
+            found.exceeded, complete=not stopped,
         )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 A number knows how many persons it is about, so that the public version (`report.publish`) can hide what is about too
 few. A chart holds no numbers of its own: it is drawn from the table that stands under it, and is as public as that.
+A number has a unit, and so has the term that defines it: a report in which the two differ is refused.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Final, Literal
 
+from glasshouse.errors import GlasshouseBug
 from glasshouse.report.language import one as one_text
 
 Version = Literal["internal", "public"]
-Style = Literal["share", "points", "number"]  # 12.3%, +1.2 points, 3.14
+Style = Literal["share", "points", "points off", "persons", "number"]  # 12.3%, +1.2 points, 0.60 points, 2.94 persons, 3.14
+Unit = Literal["count"] | Style
 Tone = Literal["bad", "good", "plain"]
 Ring = tuple[tuple[float, float], ...]
 
@@ -43,11 +46,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that is no count, about `over` persons (0: about none, as a budget); a range where it is not exact."""
+    """A number that is no count, about `over` persons (0: about none, as a budget); a range where it is not exact.
+
+    Shares and differences of shares (`points`) are given as fractions of 1, errors in points (`points off`) in points.
+    """
 
     value: float
     over: int
-    style: Style = "share"
+    style: Style
     low: float | None = None
     high: float | None = None
 
@@ -86,6 +92,7 @@ class Definition:
     meaning: str
     worse: str  # the way that is worse, "higher" or "lower", if one is
     page: str = ""  # of docs/
+    units: tuple[Unit, ...] = ()  # that its numbers are given in; no other is printed
 
 
 @dataclass(frozen=True)
@@ -341,7 +348,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. `findings` are thresholds that were passed; `certificate` is what the run was, key by key."""
+    """All of it. `findings` are thresholds that were exceeded; `certificate` is what the run was, key by key."""
 
     title: str
     about: str
@@ -351,9 +358,21 @@ class Report:
     sections: tuple[Section, ...]
     definitions: tuple[Definition, ...]
     certificate: tuple[tuple[str, str], ...]
-    thresholds: int = 0  # how many were set, passed or not
+    thresholds: int = 0  # how many were set, exceeded or not
     verdict: Sentence = ""  # all of it in one sentence
     listed: bool = True  # its numbers are in numbers.csv, and the page's script tells of each
+
+    def __post_init__(self) -> None:
+        units = {one.term: one.units for one in self.definitions if one.units}
+        numbers = [(verdict.term, verdict.number) for verdict in self.verdicts]
+        numbers += [
+            (column.term, cell) for table in self.tables() for row in table.rows
+            for column, cell in zip(table.columns, row, strict=True)
+        ]  # fmt: skip
+        for term, cell in numbers:
+            unit = unit_of(cell)
+            if unit is not None and unit not in units.get(term, (unit,)):
+                raise GlasshouseBug(f"a number of '{term}' is given as {unit}; it is defined as {', '.join(units[term])}")
 
     def tables(self) -> Iterator[Table]:
         """Every table once, in the order of the page: those under pictures too."""
@@ -411,12 +430,27 @@ def text(sentence: Sentence) -> str:
     return sentence.template.format(*(f"({words(cell)})" if cell is HIDDEN else words(cell) for cell in sentence.cells))
 
 
+def unit_of(cell: Cell) -> Unit | None:
+    """The unit of a cell, if it is a number."""
+    match cell:
+        case Count():
+            return "count"
+        case Share():
+            return "share"
+        case Measure():
+            return cell.style
+    return None
+
+
 def styled(value: float, style: Style) -> str:
     if style == "share":
         return f"{value:.1%}"
     if style == "points":
         return one_text("numbers.points").format(value=round(100 * value, 1) + 0.0)  # and no minus before 0
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    if style == "points off":
+        return one_text("numbers.points_off").format(value=value)
+    number = f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return one_text("numbers.persons").format(value=number) if style == "persons" else number
 
 
 def interval(cell: Cell) -> str:

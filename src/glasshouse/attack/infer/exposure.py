@@ -34,7 +34,7 @@ class Exposed:
 
 @dataclass(frozen=True)
 class Exposure:
-    """How many persons are exposed how much, and the share whose posterior passes a threshold."""
+    """How many persons are exposed how much, and the share whose posterior exceeds a threshold."""
 
     persons: int
     rows: tuple[Exposed, ...]

@@ -138,7 +138,7 @@ class Microdata(_Part):
 
 
 class Thresholds(_Part):
-    """What may not be passed: exit code 1 if it is."""
+    """What may not be exceeded (solvar_mean: gone below): exit code 1 if it is."""
 
     share_certain: Rate | None = Field(default=None, description="share of records that are certain")
     zero_solvar_share: Rate | None = Field(default=None, description="share of blocks with one solution")
