@@ -91,12 +91,12 @@ def plan_audit(config: Path | None = None, run: Run = Run(), **_: object) -> Pla
         for step in steps
     )  # fmt: skip
     width = max(len(step.name) for step in steps)
-    lines = [f"{asked.config.title}: about {files.persons:,.0f} persons"]
+    lines = [f"{asked.config.title}: about {files.persons:,} persons"]
     for step in steps:
         time = f"left out: {step.without}" if step.without else f"about {_told(step.seconds)}"
         lines.append(f"    {step.name:<{width}}  {step.says:<48}  {time}")
     lines.append(f"in all about {_told(total)} on two cores, and the report; nothing was done yet")
-    return Plan(told("audit", Planned(asked.config.title, round(files.persons), round(total), rows), lines))
+    return Plan(told("audit", Planned(asked.config.title, files.persons, round(total), rows), lines))
 
 
 def _printed(text: str) -> Printed:

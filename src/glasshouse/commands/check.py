@@ -77,7 +77,7 @@ def check(
 
     chosen = read.scenario(scenario, read.only)
     inputs_of({"tables": tables}, scenario, read.mapping)
-    file = open_tables(tables, chosen, read.codebook)
+    file = open_tables(tables, chosen, read.codebook, read.missing)
     if not is_compiled():
         say("The core is compiled for this machine first, once; that takes about half a minute.")
     with progress("check") as bar:

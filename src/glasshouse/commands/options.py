@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from glasshouse.commands.declaration import Opt
 from glasshouse.errors import InputError
@@ -57,10 +57,20 @@ class Reading:
     assume_published: Annotated[
         str, Opt("Tables that are absent from the file and should be read as all zero.", metavar="all|seen|LIST")
     ] = "seen"
+    missing: Annotated[
+        Literal["zero", "hidden"],
+        Opt("What a number is that has no row in a long file: 0, or hidden (it may be anything from 0 up)."),
+    ] = "zero"
     mapping: Maps = None
 
     def scenario(self, name: str, only: Iterable[str] = ()) -> Scenario:
         return chosen_scenario(name, only, self.mapping)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """How it was read, as the manifest tells it; what is as usual is not told."""
+        usual = {"assume_published": self.assume_published}
+        return usual | ({"missing": self.missing} if self.missing != "zero" else {})
 
     @property
     def inputs(self) -> dict[str, Path]:
@@ -146,6 +156,11 @@ def notes_on(file: TableFile, scenario: Scenario, assume: str) -> list[str]:
     if absent := file.absent(assume):
         notes.append(
             f"warning: no number of {_families(absent)}: taken as unpublished (--assume-published says otherwise)"
+        )
+    if short := file.seen.short:
+        notes.append(
+            f"warning: {short:,} numbers without a row in {file.path.name} were read as 0, and totals that count them "
+            "do not add up; if such rows were left out to hide them, say --missing hidden"
         )
     if columns := file.seen.columns:
         notes.append(f"note: columns not read: {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}")

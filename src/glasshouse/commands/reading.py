@@ -74,7 +74,7 @@ def read_tables(
 
     chosen = read.scenario(scenario, read.only)
     inputs_of({"source": source}, scenario, read.mapping)
-    file = open_tables(source, chosen, read.codebook)
+    file = open_tables(source, chosen, read.codebook, read.missing)
     rows = pl.concat(list(file.rows()))
     table = {line.variable: one.name for one in chosen.tables for line in one.lines}
     named = pl.col("variable").replace_strict(table, return_dtype=pl.String).alias("table")
@@ -107,5 +107,5 @@ def _kept(source: Path) -> Path | tuple[str, bytes]:
 def _options(read: SomeTables) -> dict[str, Any]:
     """How the tables are to be read, where it is not as usual."""
     usual = SomeTables()
-    given = {name: getattr(read, name) for name in ("only", "codebook", "assume_published", "mapping")}
+    given = {name: getattr(read, name) for name in ("only", "codebook", "assume_published", "missing", "mapping")}
     return {name: value for name, value in given.items() if value != getattr(usual, name)}

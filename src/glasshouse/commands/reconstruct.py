@@ -107,7 +107,7 @@ class _Reconstruct(Attack[Rebuilt]):
 
         asked = job.asking(Rebuilding, nearest=self.nearest)
         if self.printed is not None:
-            file = open_tables(self.printed, asking.scenario, asking.read.codebook)
+            file = open_tables(self.printed, asking.scenario, asking.read.codebook, asking.read.missing)
             items = with_print(items, job, file, asking.read.assume_published, near)
         return Prepared(asked, items, rebuild, schemas(asking.scenario, job.published))
 

@@ -198,7 +198,7 @@ class _Verify(Attack[Summary]):
 
         scenario, read = asking.scenario, asking.read
         geography = scenario.geography
-        file = open_tables(asking.tables, scenario, read.codebook)
+        file = open_tables(asking.tables, scenario, read.codebook, read.missing)
         releases = file.releases(assume=read.assume_published, near=near)
         if self.listed:
             wanted = listed(self.listed, geography)

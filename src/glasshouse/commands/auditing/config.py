@@ -54,6 +54,7 @@ class Input(_Part):
     geometry: File | None = Field(default=None, description="where places lie: GeoJSON, or codes with x and y")
     codebook: File | None = option(vary, "codebook")
     assume_published: str = option(vary, "assume_published")
+    missing: Literal["zero", "hidden"] = option(vary, "missing")
 
 
 class Synthetic(_Part):

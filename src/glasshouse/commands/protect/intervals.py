@@ -63,12 +63,12 @@ class Asked:
         inputs = inputs_of({"data": self.tables, **self.further, **read.inputs}, self.scenario, read.mapping)
         to.refuse_beside("--values", to.values, inputs.values())
         parameters = {
-            "scenario": chosen.name, "tables": [table.name for table in chosen.tables], "assume_published": assume,
+            "scenario": chosen.name, "tables": [table.name for table in chosen.tables], **read.parameters,
             **self.parameters, "values": str(to.values) if to.values else "",
         }  # fmt: skip
 
         def work(path: Path, bar: Bar) -> Made[Perturbed]:
-            file = open_tables(self.tables, chosen, read.codebook)
+            file = open_tables(self.tables, chosen, read.codebook, read.missing)
             said = perturb_file(file, chosen, path, method(chosen), values=to.values, assume=assume, watch=bar)
             told = f"{line(said)}, in {chosen.geography.told(said.places)}"
             return Made(said, [path.name], [told], [*notes, PLACES, *notes_on(file, chosen, assume)])

@@ -78,14 +78,14 @@ def noise(
     to.refuse_beside("--measurements", measurements, inputs.values())
     assume = read.assume_published
     parameters = {
-        "scenario": chosen.name, "tables": [table.name for table in chosen.tables], "assume_published": assume,
+        "scenario": chosen.name, "tables": [table.name for table in chosen.tables], **read.parameters,
         "rho": str(rho) if rho else "", "budget": divided.name if divided else "", "neighbours": neighbours or "",
         "invariant": list(invariant), "postprocess": postprocess, "secure": secure, "seed": chance,
         "measurements": str(measurements) if measurements else "",
     }  # fmt: skip
 
     def work(path: Path, bar: Bar) -> Made[Noised]:
-        file = open_tables(tables, chosen, read.codebook)
+        file = open_tables(tables, chosen, read.codebook, read.missing)
         summary = noise_file(
             file, chosen, path, rho=rho, budget=divided, neighbours=neighbours, seed=chance, invariants=invariant,
             postprocess=postprocess, measurements=measurements, assume=assume, watch=bar,

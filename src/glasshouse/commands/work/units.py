@@ -39,7 +39,7 @@ def units_done(attack: Attack[S], asking: Asking, at: Workplace) -> Made[S]:
     """Do the units, put the files together, say what came of it."""
     if not is_compiled():
         say("The core is compiled for this machine first, once; that takes about half a minute.")
-    file = open_tables(asking.tables, asking.scenario, asking.read.codebook)
+    file = open_tables(asking.tables, asking.scenario, asking.read.codebook, asking.read.missing)
     geography, assume = asking.scenario.geography, asking.read.assume_published
     pace = Pace(at.bar, geography)
     releases = file.releases(assume=assume, near=at.ledger.folder, watch=pace.reading)
