@@ -91,8 +91,18 @@ def where() -> tuple[Block, ...]:
 def who() -> tuple[Block, ...]:
     groups: tuple[tuple[str, Cell, Cell, Cell], ...] = (
         ("Everyone", estimate(9876, 28211), estimate(5011, 9876), Measure(0.174, 28211, "share")),
-        ("Alone in their block by age and sex", estimate(2810, 3011), estimate(2401, 2810), Measure(0.122, 3011, "share")),
-        ("Not of the block's most common origin", estimate(930, 2280), estimate(702, 930), Measure(0.081, 2280, "share")),
+        (
+            "Alone in their block by age and sex",
+            estimate(2810, 3011),
+            estimate(2401, 2810),
+            Measure(0.122, 3011, "share"),
+        ),
+        (
+            "Not of the block's most common origin",
+            estimate(930, 2280),
+            estimate(702, 930),
+            Measure(0.081, 2280, "share"),
+        ),
         ("Children under 5", estimate(611, 1711), estimate(290, 611), Measure(0.163, 1711, "share")),
         ("Seventeen-year-olds in households of seven persons and more", HIDDEN, HIDDEN, HIDDEN),
         (EVIL, estimate(3, 40), None, Measure(0.05, 40, "share")),

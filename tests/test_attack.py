@@ -19,13 +19,13 @@ from benchmarks.blocks import synthetic
 from glasshouse.attack.published import NothingFits, Published, Unit, recounted
 from glasshouse.attack.reconstruct import reconstruct
 from glasshouse.attack.vary import Varied, vary
-from glasshouse.model.records import Records
+from glasshouse.model.records import UNLIMITED, Records
 from glasshouse.model.release import Counts, Table, build_table
 from glasshouse.model.schema import EVERYONE, Group, Impossible, Recode, Schema
 from glasshouse.model.tabulate import tabulate
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
-from glasshouse.program.integer import Limit, Proof, Unbounded
+from glasshouse.program.integer import Limit, Proof
 from glasshouse.program.ladder import Ladder
 from glasshouse.program.least import least
 from glasshouse.program.questions import one
@@ -968,7 +968,7 @@ def single(schema: Schema, codes: list[list[int]], own: tuple[Table, ...], aroun
     return Target(toy, Published(schema, own, counts.variables, around, names, bins))
 
 
-def test_what_nothing_limits_is_rebuilt_and_has_no_farthest() -> None:
+def test_what_nothing_limits_is_rebuilt_and_can_be_endlessly_far() -> None:
     schema = Schema((attribute("a", 2), attribute("b", 2)))
     some = build_table(
         schema, name="T1", level="block", title="b0", by=[], variable=lambda n: f"T1_{n}",
@@ -977,8 +977,9 @@ def test_what_nothing_limits_is_rebuilt_and_has_no_farthest() -> None:
     target = single(schema, [[0, 0], [1, 0]], (some,), ())
     rebuilt = reconstruct(target.published, target.unit, np.random.default_rng(1))
     assert target.fits(target.histogram(rebuilt.place, rebuilt.codes))
-    with pytest.raises(Unbounded):
-        vary(target.published, target.unit, rebuilt.place, rebuilt.codes)
+    endless = vary(target.published, target.unit, rebuilt.place, rebuilt.codes)
+    assert endless.places.most.tolist() == [UNLIMITED] == endless.places.population_most.tolist()
+    assert endless.places.distance.tolist() == [UNLIMITED] and endless.places.certain.tolist() == [0]
     around = single(schema, [[0, 0], [1, 0]], (some,), (total_table(schema, "area", "A0"),))
     varied = vary(around.published, around.unit, *around.records(around.toy.truth), jointly=True)
     assert varied.areas.most.tolist() == [0] and varied.places.most.tolist() == [0]

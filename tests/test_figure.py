@@ -62,7 +62,8 @@ FIELD = Field(
 )  # fmt: skip
 GRID = Table(
     "grid", "Grid", (Column("k"), Column("column"), Column("share")),
-    tuple((str(k), name, Measure(0.1 * k, 500, "share")) for k in range(1, 6) for name in ("SEX", EVIL)), "grid.csv", keys=2,
+    tuple((str(k), name, Measure(0.1 * k, 500, "share")) for k in range(1, 6) for name in ("SEX", EVIL)), "grid.csv",
+    keys=2,
 )  # fmt: skip
 TILES = Tiles("tiles", "Tiles", "Some are dark.", GRID, 2, 0, 1, "share")
 WORDS = replace(TILES, table=replace(GRID, rows=tuple((*row[:2], f"say {row[1]}") for row in GRID.rows)))

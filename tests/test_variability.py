@@ -44,6 +44,7 @@ def block(
         "place": f"b{number}",
         "area": f"t{tract}",
         "population": population,
+        "population_upper": population,
         "distance": distance,
         "distance_upper": upper,
         "certain": certain,

@@ -12,6 +12,10 @@ class Headline:
 
     `zero_tracts` are areas all of whose places are proved to have one solution. Any two fitting sets differ by at most
     twice solvar, and never in those who are certain: `most_between_any_two` is the mean of that.
+
+    The numbers that end in `_whole` are of whole records, in every attribute that the scenario's tables tell, used or
+    not: a record of which something is not told is not certain, and could be another. So they are never
+    worse for less being published.
     """
 
     blocks: int
@@ -29,3 +33,6 @@ class Headline:
     proofs: Mapping[str, int]
     tracts: int
     zero_tracts: int
+    share_certain_whole: float
+    zero_solvar_share_whole: float
+    solvar_mean_whole: float

@@ -1,8 +1,12 @@
 """How sure is a reconstruction, over all places? Solvar by quantile, by size of place, and in one headline.
 
-The input has one row per place: `place, area, population, distance, distance_upper, certain, certain_upper, unique,
-proof`; the area is what is worked on at once. `distance` is an L1 distance that another fitting set of records is known
-to reach, `distance_upper` one that none exceeds; over twice the population they are solvar and its upper bound.
+The input has one row per place: `place, area, population, population_upper, distance, distance_upper, certain,
+certain_upper, unique, proof`; the area is what is worked on at once. `population` is that of the start, and no fitting
+set has more than `population_upper`; where totals are published the two are the same. `distance` is an L1 distance that
+another fitting set of records is known to reach, `distance_upper` one that none exceeds; over the sum of both
+populations they are solvar and its upper bound, so none is above 1. In sums a place counts by its population: a
+distance is first brought to the scale of twice that, which changes nothing where totals are published.
+`certain_whole` persons are certain in every attribute that the scenario's tables tell, of `untold` ones some is not.
 `certain` persons are the same in every fitting set, at most `certain_upper` are; `unique` persons are alone in the
 place with what people are known by. Places without people are left out. Tables that are written call places blocks, as
 the contract has it.
@@ -24,10 +28,12 @@ from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.rates import Rate, wilson
 from glasshouse.errors import InputError, unknown
 from glasshouse.model.bands import ALL, BANDS, band_of
+from glasshouse.model.records import UNLIMITED
 from glasshouse.program.integer import Proof
 
 WORDS = ("place", "area", "proof")
-NUMBERS = ("population", "distance", "distance_upper", "certain", "certain_upper", "unique")
+WHOLE = {"certain_whole": pl.col("certain"), "untold": pl.lit(0, pl.Int64)}  # and what they are where all is told
+NUMBERS = ("population", "population_upper", "distance", "distance_upper", "certain", "certain_upper", "unique")
 
 ZERO = one_solution()
 _UNDECIDED = pl.col("proof") == Proof.UNDECIDED
@@ -35,16 +41,31 @@ _IN_ORDER = (  # what must hold of every place, and how to say it
     (pl.min_horizontal(NUMBERS) >= 0, "0 <= every number"),
     (pl.col("distance") <= pl.col("distance_upper"), "distance <= distance_upper"),
     (pl.col("certain") <= pl.col("certain_upper"), "certain <= certain_upper"),
+    (pl.col("population") <= pl.col("population_upper"), "population <= population_upper"),
+    (
+        pl.col("distance_upper") <= pl.min_horizontal(pl.col("population") + pl.col("population_upper"), UNLIMITED),
+        "distance_upper <= population + population_upper",
+    ),
     (pl.col("unique") <= pl.col("population"), "unique <= population"),
+    (pl.col("certain_whole") <= pl.col("certain"), "certain_whole <= certain"),
+    (pl.col("untold") <= pl.col("population"), "untold <= population"),
 )
 
 
 def inhabited(places: pl.DataFrame) -> pl.DataFrame:
-    """The places that have people, after a check that each row makes sense; a frame without any is refused."""
+    """The places that have people, after a check that each row makes sense; a frame without any is refused.
+
+    Distances come on the scale of twice the population.
+    """
+    if "population_upper" not in places.columns and "population" in places.columns:  # totals are published
+        places = places.with_columns(pl.col("population").alias("population_upper"))
+    for name, usual in WHOLE.items():
+        if name not in places.columns and "certain" in places.columns:  # everything is told
+            places = places.with_columns(usual.alias(name))
     missing = [name for name in (*WORDS, *NUMBERS) if name not in places.columns]
     if missing:
         raise InputError(f"the places have no column '{missing[0]}'; expected {', '.join((*WORDS, *NUMBERS))}")
-    found = places.select(*WORDS, pl.col(NUMBERS).cast(pl.Int64))
+    found = places.select(*WORDS, pl.col(*NUMBERS, *WHOLE).cast(pl.Int64))
     for name in found.columns:
         if found[name].null_count():
             raise InputError(f"the column '{name}' of the places has a blank; expected a value in every row")
@@ -60,7 +81,8 @@ def inhabited(places: pl.DataFrame) -> pl.DataFrame:
     found = found.filter(pl.col("population") > 0)
     if found.is_empty():
         raise InputError("none of the places has any people; there is nothing to sum up")
-    return found
+    both = pl.min_horizontal(pl.col("population") + pl.col("population_upper"), UNLIMITED)
+    return found.with_columns(pl.col("distance", "distance_upper") * 2 * pl.col("population") / both)
 
 
 def quantiles(places: pl.DataFrame, step: int = 5, of: str = "distance") -> pl.DataFrame:
@@ -162,8 +184,8 @@ def headline(places: pl.DataFrame) -> Headline:
     sure, zero_population, between = known.select(
         ZERO.sum(),
         pl.col("population").filter(ZERO).sum().alias("zero_population"),
-        # population times min(2 solvar_upper, 1 - certain share), in whole numbers
-        pl.min_horizontal("distance_upper", pl.col("population") - pl.col("certain")).sum().alias("between"),
+        # population times min(2 solvar_upper, 1 - certain share)
+        pl.min_horizontal("distance_upper", pl.col("population") - _in_every("certain")).sum().alias("between"),
     ).row(0)
     areas = known.group_by("area").agg(ZERO.all().alias("zero"))
     proofs = dict(known.group_by("proof").len().iter_rows())
@@ -179,12 +201,21 @@ def headline(places: pl.DataFrame) -> Headline:
         solvar_mean_upper=sums["distance_upper"] / (2 * population),
         most_between_any_two=between / population,
         share_certain=sums["certain"] / population,
-        share_certain_upper=min(sums["certain_upper"] / population, 1.0),  # no limit is 10^12 where totals are open
+        share_certain_upper=sums["certain_upper"] / population,
         undecided=proofs.get(Proof.UNDECIDED.value, 0),
         proofs={proof.value: proofs.get(proof.value, 0) for proof in Proof},
         tracts=areas.height,
         zero_tracts=int(areas["zero"].sum()),
+        share_certain_whole=known["certain_whole"].sum() / population,
+        zero_solvar_share_whole=known.select((ZERO & (pl.col("untold") == 0)).sum()).item() / known.height,
+        solvar_mean_whole=known.select(pl.max_horizontal("distance", 2 * pl.col("untold")).sum()).item()
+        / (2 * population),
     )
+
+
+def _in_every(certain: str) -> pl.Expr:
+    """Those who are certain, as a share of the largest set that fits, times the population."""
+    return pl.col(certain) * pl.col("population") / pl.col("population_upper")
 
 
 def published(table: str) -> pl.DataFrame:

@@ -8,29 +8,61 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.model.records import Codes, Index, group_of_level, satisfies
-from glasshouse.model.release import Counts, Table, attributes_counted
-from glasshouse.model.schema import Predicate, Recode, Schema
+from glasshouse.model.records import UNLIMITED, Codes, Index, group_of_level, satisfies
+from glasshouse.model.release import Counts, Table, attributes_counted, counts_everyone
+from glasshouse.model.schema import EVERYONE, Predicate, Recode, Schema
 from glasshouse.model.tabulate import Tabulator
 from glasshouse.model.tabulate import compile_tables as compile_counting
 from glasshouse.program.answers import Answers
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
+from glasshouse.program.tables.dealing import Dealing, Ruled, dealing, ruled_from_above
+from glasshouse.program.tables.histogram import (
+    Area,
+    Compiled,
+    Problem,
+    compile_tables,
+    places_alone,
+    places_jointly,
+)
 from glasshouse.program.tables.refine import Refinement, prepare
 
 
 class Unit(NamedTuple):
-    """The numbers of places that are worked on at once, and of the areas around them, if those are used."""
+    """The numbers of places that are worked on at once, and of the areas around them, if those are used.
+
+    Where not every place is known, each area has one more, named as the area is: the rest of it. No number of a place
+    counts anybody there; the area's own do.
+    """
 
     counts: Counts
     areas: Counts | None
     of: NDArray[np.int64]  # the area of each place
+
+    @property
+    def named(self) -> NDArray[np.bool_]:
+        """The places that are places, and not the rest of an area."""
+        areas = set() if self.areas is None else set(self.areas.places)
+        return np.array([place not in areas for place in self.counts.places], np.bool_)
+
+
+def with_rest(counts: Counts, areas: Counts) -> Counts:
+    """The places with the rest of each area, where every number of a place is 0; a shorter code stands first."""
+    places = tuple(sorted({*counts.places, *areas.places}))
+    row = np.searchsorted(places, counts.places)
+    lower = np.zeros((len(places), len(counts.variables)), np.int64)
+    lower[row] = counts.lower
+    upper = lower
+    if not counts.exact:
+        upper = np.zeros_like(lower)
+        upper[row] = counts.upper
+    return Counts(counts.level, places, counts.variables, lower, upper)
 
 
 @dataclass(frozen=True)
@@ -66,6 +98,34 @@ class Published:
             return prepare(self.binned, self.finest)
         except InputError:
             return None
+
+    @cached_property
+    def compared(self) -> tuple[str, ...]:
+        """The attributes in which records are compared: those that some table tells."""
+        return tuple(attribute.name for attribute in self.schema.attributes if attribute.name not in self.left_out)
+
+    def dealing(self, unit: Unit, *, tighten: bool, jointly: bool = False) -> tuple[Dealing, Ruled] | None:
+        """How records in bins can have what only the tables around tell; None where limits on bins say it all.
+
+        Limits are the printed numbers, or also their differences; from above, or jointly from below, too.
+        """
+        area = self.area(self.finest, unit) if self.around_is_finer else None
+        if area is None or self.finest.around is None:
+            return None
+        if jointly:
+            found = self.finest.around.limits(area.lower, area.upper)
+            ruled = Ruled(self.finest.around.members[: found.upper.shape[1]], found.lower, found.upper)
+        else:
+            ruled = ruled_from_above(self.finest, area, tighten=tighten)
+        key = tighten, jointly, ruled.upper.shape[1]  # exact numbers have fewer differences
+        if key not in self._dealings:
+            self._dealings[key] = dealing(self.binned, self.finest, ruled.members, from_above=not jointly)
+        prepared = self._dealings[key]
+        return None if prepared is None else (prepared, ruled)
+
+    @cached_property
+    def _dealings(self) -> dict[tuple[bool, bool, int], Dealing | None]:
+        return {}
 
     @cached_property
     def counting(self) -> tuple[Tabulator, Tabulator | None]:
@@ -134,6 +194,24 @@ class Published:
         return places_alone(compiled, unit.counts) if area is None else places_jointly(compiled, unit.counts, area)
 
 
+def records_allowed(published: Published, counts: Counts) -> tuple[int, int]:
+    """How many records the places have, at least and at most, by the tables that count all; UNLIMITED is no limit.
+
+    More tables together may allow less: the truth is inside all the same.
+    """
+    least, most = np.zeros(len(counts.places), np.int64), np.full(len(counts.places), UNLIMITED)
+    for table in published.tables:
+        if not counts_everyone(table) or table.sums:
+            continue
+        wholes = [[line.variable] for line in table.lines if line.predicate == EVERYONE]
+        for variables in (*wholes, [line.variable for line in table.leaves]):
+            if set(variables) <= counts.column.keys():
+                columns = [counts.column[variable] for variable in variables]
+                least = np.maximum(least, counts.lower[:, columns].sum(axis=1))
+                most = np.minimum(most, counts.upper[:, columns].sum(axis=1))
+    return int(least.sum()), min(int(most.sum()), UNLIMITED)
+
+
 def untold(schema: Schema, tables: Iterable[Table]) -> tuple[str, ...]:
     """Attributes that no table looks at: nothing is known of them, and nothing can be certain if they are compared."""
     told = frozenset().union(*(attributes_counted(table) for table in tables))
@@ -160,18 +238,22 @@ def refuse_unfit(answers: Answers) -> None:
 
 
 def drawn(compiled: Compiled, cell: NDArray[np.int64], rng: np.random.Generator, schema: Schema) -> Codes:
-    """Levels for records in cells: where a cell stands for several levels, one of them, with equal chances.
+    """Levels for records in cells: where a cell stands for several possible records, one, with equal chances.
 
-    Cells may look away from attributes that no table tells; a record that cannot be is then drawn again.
+    Structural zeros do not divide cells; where a draw cannot be, what can is listed and drawn from.
     """
     codes = _drawn(compiled, cell, rng)
-    while True:
-        wrong = np.zeros(len(codes), np.bool_)
-        for zero in schema.impossible if compiled.cells.schema is not schema else ():
-            wrong |= satisfies(schema, codes, zero.predicate)
-        if not wrong.any():
-            return codes
-        codes[wrong] = _drawn(compiled, cell[wrong], rng)
+    wrong = np.zeros(len(codes), np.bool_)
+    for zero in schema.impossible:
+        wrong |= satisfies(schema, codes, zero.predicate)
+    for one in np.unique(cell[wrong]):
+        boxes = [box.by_attribute for box in schema.possible(compiled.cells.levels(int(one)))]
+        sides = [[sorted(box.get(a.name, range(len(a)))) for a in schema.attributes] for box in boxes]
+        sizes = np.array([prod(len(side) for side in box) for box in sides], np.float64)
+        mine = np.flatnonzero(wrong & (cell == one))
+        for record, box in zip(mine, rng.choice(len(boxes), len(mine), p=sizes / sizes.sum()), strict=True):
+            codes[record] = [side[int(rng.integers(len(side)))] for side in sides[box]]
+    return codes
 
 
 def _drawn(compiled: Compiled, cell: NDArray[np.int64], rng: np.random.Generator) -> Codes:

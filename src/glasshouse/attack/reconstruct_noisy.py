@@ -10,6 +10,7 @@ records inside every interval, those nearest to the print.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from glasshouse.program.nearest import nearest
 from glasshouse.program.questions import one
 from glasshouse.program.tables.histogram import Compiled, places_alone
 
+Whole = NDArray[np.signedinteger]
 POWER = {"absolute": 1, "squared": 2}
 
 
@@ -109,7 +111,7 @@ def _inside(
 
 
 def _records(
-    published: Published, compiled: Compiled, places: list[Index], cells: list[Index], times: list[Index],
+    published: Published, compiled: Compiled, places: Sequence[Whole], cells: Sequence[Whole], times: Sequence[Whole],
     rng: np.random.Generator,
 ) -> tuple[Index, Codes]:  # fmt: skip
     """Records of cells of places, each so many times, sorted by place."""

@@ -1,13 +1,15 @@
 """How different could the records be? The farthest set that fits, from a given one (paper 000, equations 7 and 8).
 
-solvar of a place is the L1 distance to the farthest histogram that fits, over twice the number of records: 0 means that
+solvar of a place is the L1 distance to the farthest histogram that fits, over the records of both: of the start, and
+the most that fit. Where every histogram has as many records, that is twice their number, as in the paper. 0 means that
 the records are known for certain. Numbers of the area around are limits from above for one place; jointly, for all its
 places, they are equalities. Beyond the paper: how many records are certain although the place as a whole is not.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,20 +17,28 @@ from numpy.typing import NDArray
 
 from glasshouse.attack.published import Published, Unit, refuse_unfit
 from glasshouse.model.records import UNLIMITED, Codes, Count, Index
+from glasshouse.model.schema import Schema
+from glasshouse.program.answers import minimum
+from glasshouse.program.bounds import linear
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import CLIMB, Ladder, weaker
-from glasshouse.program.least import Least, least
+from glasshouse.program.least import least
 from glasshouse.program.propagate import Array
-from glasshouse.program.questions import Farthest, Start, farthest, start_of
+from glasshouse.program.questions import Start, farthest, start_of
 from glasshouse.program.tables.cells import Cells
+from glasshouse.program.tables.dealing import Dealing, dealt_alone, dealt_jointly, last_place
 from glasshouse.program.tables.histogram import Compiled, Problem, places_alone
 
 
 @dataclass(frozen=True)
 class Far:
-    """Of each place, or each area: `distance <= the farthest <= most` (L1), `certain` records of at most so many."""
+    """Of each place, or each area: `distance <= the farthest <= most` (L1), `certain` records of at most so many.
+
+    `population` is of the start; no histogram that fits has more than `population_most` records.
+    """
 
     population: Count
+    population_most: Count
     distance: Count
     most: Count
     certain: Count
@@ -48,6 +58,17 @@ class Kinds:
     cell: NDArray[np.int64]
     records: Count
     certain: Count
+
+    def whole(self, schema: Schema, names: Collection[str]) -> NDArray[np.bool_]:
+        """The kinds of which these attributes, which are not compared, are known all the same: they cannot be else."""
+        cells, at = np.unique(self.cell, return_inverse=True)
+        levels = [schema.levels_within(self.cells.levels(int(cell))) if names else {} for cell in cells]
+        return np.array([all(len(one[name]) == 1 for name in names) for one in levels], np.bool_)[at]
+
+    def only(self, places: NDArray[np.bool_]) -> Kinds:
+        """Those of some places."""
+        kept = places[self.place]
+        return Kinds(self.cells, self.place[kept], self.cell[kept], self.records[kept], self.certain[kept])
 
 
 @dataclass(frozen=True)
@@ -81,15 +102,22 @@ def vary(
     start = _start(compiled, place, codes)
     area = published.area(compiled, unit)
     alone = _ask(places_alone(compiled, unit.counts, area, tighten=tighten), start, ladder)
+    if area is not None and not finest:
+        alone = _dealt(published, unit, alone, start, place, codes, ladder, tighten=tighten)
+    if not published.compared:
+        alone = alone._replace(low=np.zeros_like(alone.low), far=_nothing_told(alone.far))
     unique = _unique(published, len(unit.counts.places), place, codes)
     sure = _certain_of(start, alone)
     if not jointly or area is None:
         kinds = Kinds(compiled.cells, start.place, start.cell, start.counts, sure)
         return Varied(alone.far, _added_up(unit, alone), kinds, unique, alone.fits)
-    together = _ask(_held(published.together(compiled, unit), alone), start, ladder)
-    places, areas = _within_area(alone.far, together, start, ladder), _area(unit, alone.far, together.far)
+    joint, begin = published.together(compiled, unit), start
     if not finest and not published.bins_say_all(unit):
-        places, areas = (_relaxed(far, asked) for far, asked in ((places, alone), (areas, together)))
+        joint, begin = _with_ways(published, unit, joint, start, place, codes)
+    together = _ask(_held(joint, alone), begin, ladder, unit.named)
+    if not published.compared:
+        together = together._replace(low=np.zeros_like(together.low), far=_nothing_told(together.far))
+    places, areas = _within_area(alone.far, together, begin, ladder, unit.named), _area(unit, alone.far, together.far)
     sure = np.maximum(sure, _certain_of(start, together))
     kinds = Kinds(compiled.cells, start.place, start.cell, start.counts, sure)
     return Varied(places, areas, kinds, unique, alone.fits)
@@ -97,14 +125,15 @@ def vary(
 
 def _certain_of(start: Start, answer: _Answer) -> Count:
     """Of each kind of records of the start, how many are in every solution."""
+    width = len(answer.problem.compiled.cells) + answer.problem.ways
     key, wanted = (
-        place.astype(np.int64) * len(answer.problem.compiled.cells) + cell
+        place.astype(np.int64) * width + cell
         for place, cell in ((answer.problem.place, answer.problem.cell), (start.place, start.cell))
     )
     at = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))  # keys ascend
     found = key[at] == wanted if len(key) else np.zeros(len(wanted), np.bool_)
     certain = np.zeros(len(wanted), np.int64)
-    certain[found] = np.minimum(answer.sure.low[at[found]], start.counts[found])
+    certain[found] = np.minimum(answer.low[at[found]], start.counts[found])
     return certain
 
 
@@ -131,23 +160,30 @@ class _Answer(NamedTuple):
 
     problem: Problem
     fits: NDArray[np.bool_]
-    found: Farthest
-    sure: Least
+    x: Array  # the farthest
+    low: Array  # every solution has at least so many
+    met: Array  # and some has no more
     far: Far
 
 
-def _ask(problem: Problem, start: Start, ladder: Ladder) -> _Answer:
-    """The farthest histogram, and the records that are in every one that fits."""
-    found = farthest(problem, start, ladder)
+def _ask(problem: Problem, start: Start, ladder: Ladder, among: NDArray[np.bool_] | None = None) -> _Answer:
+    """The farthest histogram, and the records that are in every one that fits; in the places `among` all."""
+    among = np.ones(len(problem.places), np.bool_) if among is None else among
+    found = farthest(problem, start, ladder, among=among)
     refuse_unfit(found.answers)
     begin, outside = problem.start(start.cell, start.place, start.counts)
     fits = problem.programs.fit(begin) & ~outside & ~problem.bad
     first = np.where(fits[problem.programs.program_of], begin, found.x)
     varies = found.most > 0
     sure = least(problem, [first, found.x], ladder, varies)
-    population = np.zeros(len(problem.programs), np.int64)
-    np.add.at(population, problem.program[start.place], start.counts)
-    certain, certain_most = (_summed(x, problem.programs.program_of, len(varies)) for x in (sure.low, sure.met))
+    mine = problem.counted & among[problem.place]
+    owner = problem.programs.program_of[mine]
+    real = (start.cell < len(problem.compiled.cells)) & among[start.place]
+    population = _summed(start.counts[real], problem.program[start.place[real]], len(varies))
+    certain, certain_most = (_summed(x[mine], owner, len(varies)) for x in (sure.low, sure.met))
+    most_records = _summed(found.x[mine], owner, len(varies))
+    if not problem.fixed_total.all():
+        most_records = np.where(problem.fixed_total, most_records, _most_records(problem, mine, ladder))
     proof = found.answers.proof
     certain_proof = tuple(sure.proof[at] if varies[at] else proof[at] for at in range(len(proof)))
     clock = found.answers.clock | sure.clock
@@ -158,8 +194,98 @@ def _ask(problem: Problem, start: Start, ladder: Ladder) -> _Answer:
         certain_proof[at] if kept == Proof.UNDECIDED and distance[at] == most[at] else kept
         for at, kept in enumerate(proof)
     )
-    far = Far(population, distance, most, certain, certain_most, proof, certain_proof, rung, clock)
-    return _Answer(problem, fits, found, sure, far)
+    far = Far(population, most_records, distance, most, certain, certain_most, proof, certain_proof, rung, clock)
+    return _Answer(problem, fits, found.x, sure.low, sure.met, far)
+
+
+def _most_records(problem: Problem, counted: NDArray[np.bool_], ladder: Ladder) -> Count:
+    """Of each program, a number of records that no solution exceeds."""
+    split, owner = problem.split(propagate=ladder.propagate), problem.programs.program_of
+    endless = np.zeros(len(problem.programs), np.bool_)
+    endless[owner[counted & (split.upper >= UNLIMITED)]] = True
+    answers = minimum(split, linear(-(counted & ~endless[owner]).astype(np.int64)), ladder)
+    return np.where(endless, UNLIMITED, np.minimum(-answers.floor, UNLIMITED))
+
+
+def _dealt(
+    published: Published, unit: Unit, alone: _Answer, start: Start, place: Index, codes: Codes, ladder: Ladder,
+    *, tighten: bool,
+) -> _Answer:  # fmt: skip
+    """The same, where it is not clear that records can have what only the area's tables tell: with that asked, too."""
+    area, found = published.area(published.finest, unit), published.dealing(unit, tighten=tighten)
+    if found is None or area is None:
+        return alone
+    longer, at = dealt_alone(alone.problem, *found, area, alone.far.most > 0)
+    if not len(at):
+        return alone
+    row = np.full(len(unit.counts.places), -1, np.int64)
+    row[at] = np.arange(len(at))
+    both = _and_ways(start, found[0], published.finest.cells.of(codes), place)
+    kept = row[both.place] >= 0
+    begin = Start(row[both.place[kept]], both.cell[kept], both.counts[kept])
+    again = _ask(longer, begin, ladder)
+    mine = np.isin(alone.problem.place, at)  # the same variables, but for the ways
+    arrays = []
+    for before, now in ((alone.x, again.x), (alone.low, again.low), (alone.met, again.met)):
+        arrays.append(before.copy())
+        arrays[-1][mine] = now[longer.counted]
+    fits = alone.fits.copy()
+    fits[at] = again.fits
+    return _Answer(alone.problem, fits, *arrays, _put(alone.far, at, again.far))
+
+
+def _with_ways(
+    published: Published, unit: Unit, joint: Problem, start: Start, place: Index, codes: Codes
+) -> tuple[Problem, Start]:
+    """The joint problem with what only the area's tables tell in it, and the start with what it has of that."""
+    found = published.dealing(unit, tighten=True, jointly=True)
+    if found is None:
+        return joint, start
+    last = np.array([last_place(joint, area) for area in range(len(joint.programs))], np.int64)
+    return dealt_jointly(joint, *found), _and_ways(
+        start, found[0], published.finest.cells.of(codes), last[unit.of[place]]
+    )
+
+
+def _and_ways(start: Start, dealing: Dealing, fine: NDArray[np.int64], place: NDArray[np.integer]) -> Start:
+    """A start with the ways in which its records, of these fine cells, are dealt."""
+    way = dealing.way[fine]
+    key, times = np.unique(place[way >= 0].astype(np.int64) * dealing.ways + way[way >= 0], return_counts=True)
+    dealt = Start(key // dealing.ways, key % dealing.ways + dealing.cells, times.astype(np.int64))
+    return Start(*(np.concatenate(pair) for pair in zip(_arrays(start), _arrays(dealt), strict=True)))
+
+
+def _arrays(start: Start) -> tuple[NDArray[np.int64], NDArray[np.int64], Count]:
+    return start.place, start.cell, start.counts
+
+
+def _only(far: Far, places: NDArray[np.bool_]) -> Far:
+    """What is known of some places."""
+    found = {field.name: getattr(far, field.name) for field in fields(Far)}
+    kept = np.flatnonzero(places).tolist()
+    return Far(**{n: tuple(a[i] for i in kept) if isinstance(a, tuple) else a[places] for n, a in found.items()})
+
+
+def _put(far: Far, at: NDArray[np.int64], some: Far) -> Far:
+    """What is known of all places, with what was asked again of some."""
+    rows = {int(place): row for row, place in enumerate(at)}
+    changed = {}
+    for field in fields(Far):
+        before, now = getattr(far, field.name), getattr(some, field.name)
+        if isinstance(before, tuple):
+            changed[field.name] = tuple(now[rows[i]] if i in rows else one for i, one in enumerate(before))
+        else:
+            changed[field.name] = before.copy()
+            changed[field.name][at] = now
+    return Far(**changed)
+
+
+def _nothing_told(far: Far) -> Far:
+    """Where tables tell no attribute of a record, any record could be any other: none is certain, all may differ."""
+    distance = np.minimum(far.population + far.population_most, UNLIMITED)
+    none, proof = np.zeros_like(distance), (Proof.EXACT,) * len(distance)
+    return replace(far, distance=distance, most=distance, certain=none, certain_most=none, proof=proof,
+                   certain_proof=proof)  # fmt: skip
 
 
 def _summed(x: Array, owner: NDArray[np.integer], count: int) -> Count:
@@ -170,19 +296,25 @@ def _summed(x: Array, owner: NDArray[np.integer], count: int) -> Count:
 
 def _held(joint: Problem, alone: _Answer) -> Problem:
     """The joint problem with the places that are known for certain alone held fixed."""
-    known = start_of(alone.problem, alone.found.x)
+    known = start_of(alone.problem, alone.x)
     x, _ = joint.start(known.cell, known.place, known.counts)
-    single, programs = (alone.far.most == 0)[joint.place], joint.programs
+    single, programs = (alone.far.most == 0)[joint.place] & joint.counted, joint.programs
     lower, upper = np.where(single, x, programs.lower), np.where(single, x, programs.upper)
     return replace(joint, programs=replace(programs, lower=lower, upper=upper))
 
 
 def _area(unit: Unit, places: Far, together: Far) -> Far:
     """What areas can vary in all: no more than their places alone, added up; held places lend their proof."""
-    most = np.minimum(together.most, _summed(places.most, unit.of, len(together.most)))
+    places, of = _only(places, unit.named), unit.of[unit.named]
+    most, records = (
+        np.minimum(mine, _summed(of_places, of, len(mine)))
+        for mine, of_places in (
+            (together.most, places.most), (together.population_most, places.population_most),
+        )
+    )  # fmt: skip
     proof, certain_proof = list(together.proof), list(together.certain_proof)
     weakest = [Proof.EXACT] * len(most)
-    for place, area in enumerate(unit.of):
+    for place, area in enumerate(of):
         weakest[area] = weaker(weakest[area], places.proof[place])
         if places.most[place] == 0:
             proof[area] = weaker(proof[area], places.proof[place])
@@ -190,54 +322,41 @@ def _area(unit: Unit, places: Far, together: Far) -> Far:
     for area in np.flatnonzero(most == together.distance):
         if proof[area] == Proof.UNDECIDED:  # the bounds of the places are met
             proof[area] = weakest[area]
-    return replace(together, most=most, proof=tuple(proof), certain_proof=tuple(certain_proof))
-
-
-def _relaxed(far: Far, asked: _Answer) -> Far:
-    """Where finer numbers of the area were only added up: bounds hold, but what was met may not fit all of them."""
-    open_ = far.most > 0
-    proof = tuple(Proof.UNDECIDED if varies else kept for varies, kept in zip(open_, far.proof, strict=True))
-    most = np.where(asked.problem.fixed_total, far.population, UNLIMITED)
-    settled = ~open_ | (far.certain == most)
-    certain_proof = tuple(
-        kept if sure else Proof.UNDECIDED for sure, kept in zip(settled, far.certain_proof, strict=True)
-    )
-    certain_most = np.where(settled, far.certain, most)
-    return replace(far, distance=np.zeros_like(far.distance), certain_most=certain_most, proof=proof,
-                   certain_proof=certain_proof)  # fmt: skip
+    return replace(together, population_most=records, most=most, proof=tuple(proof), certain_proof=tuple(certain_proof))
 
 
 def _added_up(unit: Unit, alone: _Answer) -> Far:
     """What places alone say of their area: it varies at most as much as they do, added up (the bound of the paper)."""
-    places = alone.far
+    places, of = _only(alone.far, unit.named), unit.of[unit.named]
     count = 1 if unit.areas is None else len(unit.areas.places)
-    population, most, certain = (_summed(x, unit.of, count) for x in (places.population, places.most, places.certain))
+    summed = (places.population, places.population_most, places.most, places.certain)
+    population, records, most, certain = (np.minimum(_summed(x, of, count), UNLIMITED) for x in summed)
     proof, rung, clock = [Proof.EXACT] * count, np.zeros(count, np.int8), np.zeros(count, np.bool_)
-    for place, area in enumerate(unit.of):
+    for place, area in enumerate(of):
         proof[area] = weaker(proof[area], places.proof[place])
-    np.maximum.at(rung, unit.of, places.rung)
-    np.logical_or.at(clock, unit.of, places.clock)
+    np.maximum.at(rung, of, places.rung)
+    np.logical_or.at(clock, of, places.clock)
     if unit.areas is None:  # nothing ties the places: what holds of each holds of all
-        distance, upper = (_summed(x, unit.of, count) for x in (places.distance, places.certain_most))
+        distance, upper = (_summed(x, of, count) for x in (places.distance, places.certain_most))
         sure = [Proof.EXACT] * count
-        for place, area in enumerate(unit.of):
+        for place, area in enumerate(of):
             sure[area] = weaker(sure[area], places.certain_proof[place])
-        return Far(population, distance, most, certain, upper, tuple(proof), tuple(sure), rung, clock)
+        distance = np.minimum(distance, UNLIMITED)
+        return Far(population, records, distance, most, certain, upper, tuple(proof), tuple(sure), rung, clock)
     told = tuple(Proof.UNDECIDED if most[area] else proof[area] for area in range(count))
-    fixed = np.ones(count, np.bool_)
-    np.logical_and.at(fixed, unit.of, alone.problem.fixed_total)
-    certain_most = np.where(most == 0, certain, np.where(fixed, population, UNLIMITED))
-    return Far(population, np.zeros(count, np.int64), most, certain, certain_most, told, told, rung, clock)
+    certain_most = np.where(most == 0, certain, population)
+    return Far(population, records, np.zeros(count, np.int64), most, certain, certain_most, told, told, rung, clock)
 
 
-def _within_area(places: Far, together: _Answer, start: Start, ladder: Ladder) -> Far:
+def _within_area(places: Far, together: _Answer, start: Start, ladder: Ladder, named: NDArray[np.bool_]) -> Far:
     """Each place again, now that the other places of its area must make up the area's numbers with it.
 
     Whatever is certain of a place cannot differ; what is left open is asked for, place by place.
     """
     problem, area = together.problem, together.problem.program
     count = len(places.population)
-    certain, certain_most = (_summed(x, problem.place, count) for x in (together.sure.low, together.sure.met))
+    mine = problem.counted
+    certain, certain_most = (_summed(x[mine], problem.place[mine], count) for x in (together.low, together.met))
     held = [Proof.EXACT] * len(problem.programs)  # what the areas owe to places that were known alone
     for place in np.flatnonzero(places.most == 0):
         held[area[place]] = weaker(held[area[place]], places.proof[place])
@@ -245,7 +364,7 @@ def _within_area(places: Far, together: _Answer, start: Start, ladder: Ladder) -
     rung, clock = np.maximum(places.rung, together.far.rung[area]), places.clock | together.far.clock[area]
     proof = list(places.proof)
     certain_proof = [weaker(held[at], together.far.certain_proof[at]) for at in area]
-    for place in np.flatnonzero(places.most > 0):
+    for place in np.flatnonzero((places.most > 0) & named):
         among = np.zeros(count, np.bool_)
         among[place] = True
         found = farthest(problem, start, ladder, among=among)
@@ -265,9 +384,8 @@ def _within_area(places: Far, together: _Answer, start: Start, ladder: Ladder) -
             certain_proof[row] = places.certain_proof[row]
         elif known[row] == certain_most[row] and certain_proof[row] == Proof.UNDECIDED:
             certain_proof[row] = Proof.TWO_ENGINES  # other places are undecided; here both ends were proved
-    return Far(
-        places.population, distance, most, known, certain_most, tuple(proof), tuple(certain_proof), rung, clock
-    )  # fmt: skip
+    return Far(places.population, places.population_most, distance, most, known, certain_most, tuple(proof),
+               tuple(certain_proof), rung, clock)  # fmt: skip
 
 
 def _unique(published: Published, count: int, place: Index, codes: Codes) -> Count:

@@ -72,12 +72,11 @@ def check(
     from glasshouse.commands.work.check import check_file
     from glasshouse.engine.lifecycle import told
     from glasshouse.engine.progress import progress, say
-    from glasshouse.files.tables import open_tables
     from glasshouse.program.search import is_compiled
 
     chosen = read.scenario(scenario, read.only)
     inputs_of({"tables": tables}, scenario, read.mapping)
-    file = open_tables(tables, chosen, read.codebook, read.missing)
+    file = read.open(tables, chosen)
     if not is_compiled():
         say("The core is compiled for this machine first, once; that takes about half a minute.")
     with progress("check") as bar:

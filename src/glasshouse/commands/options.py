@@ -61,6 +61,10 @@ class Reading:
         Literal["zero", "hidden"],
         Opt("What a number is that has no row in a long file: 0, or hidden (it may be anything from 0 up)."),
     ] = "zero"
+    all_places: Annotated[
+        Path | None,
+        Opt("A file with the code of every place there is; default: those that the tables name.", metavar="FILE"),
+    ] = None
     mapping: Maps = None
 
     def scenario(self, name: str, only: Iterable[str] = ()) -> Scenario:
@@ -74,7 +78,14 @@ class Reading:
 
     @property
     def inputs(self) -> dict[str, Path]:
-        return {"codebook": self.codebook} if self.codebook else {}
+        given = {"codebook": self.codebook, "all_places": self.all_places}
+        return {role: path for role, path in given.items() if path is not None}
+
+    def open(self, tables: Path, scenario: Scenario) -> TableFile:
+        """The table file, read this way."""
+        from glasshouse.files.tables import open_tables
+
+        return open_tables(tables, scenario, self.codebook, self.all_places, self.missing)
 
 
 @dataclass(frozen=True)

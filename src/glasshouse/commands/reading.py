@@ -70,11 +70,9 @@ def read_tables(
     """Read published tables once, so that several commands can use them: `gh.vary(gh.read_tables(...))`."""
     import polars as pl
 
-    from glasshouse.files.tables import open_tables
-
     chosen = read.scenario(scenario, read.only)
     inputs_of({"source": source}, scenario, read.mapping)
-    file = open_tables(source, chosen, read.codebook, read.missing)
+    file = read.open(source, chosen)
     rows = pl.concat(list(file.rows()))
     table = {line.variable: one.name for one in chosen.tables for line in one.lines}
     named = pl.col("variable").replace_strict(table, return_dtype=pl.String).alias("table")

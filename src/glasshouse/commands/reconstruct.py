@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prepared
+from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prepared, how_many
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import ScenarioName, Seed, Solving, SomeTables, TablesGiven
 from glasshouse.commands.over_units import over_units
@@ -103,11 +103,10 @@ class _Reconstruct(Attack[Rebuilt]):
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Item], near: Path) -> Prepared:
         from glasshouse.commands.work.reconstruct import Rebuilding, rebuild, schemas, with_print
-        from glasshouse.files.tables import open_tables
 
         asked = job.asking(Rebuilding, nearest=self.nearest)
         if self.printed is not None:
-            file = open_tables(self.printed, asking.scenario, asking.read.codebook, asking.read.missing)
+            file = asking.read.open(self.printed, asking.scenario)
             items = with_print(items, job, file, asking.read.assume_published, near)
         return Prepared(asked, items, rebuild, schemas(asking.scenario, job.published))
 
@@ -133,7 +132,7 @@ class _Reconstruct(Attack[Rebuilt]):
                               error=counts["error"], without_records=counts["without"])  # fmt: skip
             return Concluded(summary, [f"{line}"])
         summary = Rebuilt(**asdict(said), records=numbers[0], places=numbers[1], recounted=numbers[2])
-        found = f"{counts['records']:,} records in {places}; counted again, they give every"
+        found = f"{how_many(counts['records'], tally)} in {places}; counted again, they give every"
         if not tally.refused:
             return Concluded(summary, [f"{found} published number"])
         left = geography.told({geography.unit: len(tally.refused)})

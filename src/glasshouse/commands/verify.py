@@ -194,11 +194,10 @@ class _Verify(Attack[Summary]):
     def _chosen(self, asking: Asking, near: Path) -> tuple[frozenset[str] | None, str]:
         """The places asked for (None when all are), and what to say if there are fewer; the file is read once more."""
         from glasshouse.commands.work.picked_places import listed, parse_pick, picked, places_in, sizes
-        from glasshouse.files.tables import open_tables
 
         scenario, read = asking.scenario, asking.read
         geography = scenario.geography
-        file = open_tables(asking.tables, scenario, read.codebook, read.missing)
+        file = read.open(asking.tables, scenario)
         releases = file.releases(assume=read.assume_published, near=near)
         if self.listed:
             wanted = listed(self.listed, geography)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from glasshouse.attack.contradictions import UnitCheck
-from glasshouse.attack.published import Published, Unit, untold
+from glasshouse.attack.published import Published, Unit, untold, with_rest
 from glasshouse.errors import InputError
 from glasshouse.files.tables import TableFile
 from glasshouse.model.chance import chance
@@ -62,7 +62,7 @@ class Item:
 
     @property
     def places(self) -> int:
-        return len(self.unit.counts.places)
+        return int(self.unit.named.sum())
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def make_job(
     def items() -> Iterator[Item]:
         for release in chain([first], releases):
             if geography.place in release.levels:  # not the last one, which is of coarser levels
-                yield Item(*unit_of(release, geography, area_level))
+                yield Item(*unit_of(release, geography, area_level, whole=file.seen.names_places(file.scenario)))
 
     return Job(file.scenario, published, area_level, seed, effort, seconds), items()
 
@@ -151,13 +151,14 @@ def _tables(scenario: Scenario, variables: Iterable[str]) -> tuple[Table, ...]:
     return tuple(table for table in scenario.tables if any(line.variable in present for line in table.lines))
 
 
-def unit_of(release: Release, geography: Geography, area_level: str | None) -> tuple[str, Unit]:
-    """The numbers of one unit, and its code."""
+def unit_of(release: Release, geography: Geography, area_level: str | None, *, whole: bool) -> tuple[str, Unit]:
+    """The numbers of one unit, and its code; where its places are not the whole of it, with the rest of its areas."""
     counts = release.levels[geography.place]
     if area_level is None:
         unit = Unit(counts, None, np.zeros(len(counts.places), np.int64))
     else:
         areas = release.levels[area_level]
+        counts = counts if whole else with_rest(counts, areas)
         of = np.array([areas.row[geography.code(place, area_level)] for place in counts.places], np.int64)
         unit = Unit(counts, areas, of)
     named: Counts = next(c for c in release.levels.values() if c.places)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
 from glasshouse.errors import InputError
-from glasshouse.files.frames import Chunk, Source
+from glasshouse.files.frames import Chunk, Source, open_source
 from glasshouse.model.geography import Geography
 
 _WHOLE = ("geoid", "geoid10", "geoid20", "geo_id", "geocode")
@@ -82,6 +83,18 @@ def check_codes(source: Source, first: int, codes: pl.Series, geography: Geograp
             raise InputError(
                 f"{source.where(first + line)}: {level} '{codes[line][:40]}' {geography.fault(codes[line], level)}"
             )
+
+
+def listed_places(path: Path, geography: Geography) -> pl.Series:
+    """The codes of a file that lists places, each once, in order."""
+    source = open_source(path)
+    columns = place_columns(source, geography)
+    found = [pl.Series("geoid", dtype=pl.String)]
+    for chunk in source.chunks(columns.names):
+        codes = read_codes(source, chunk, columns)
+        check_codes(source, chunk.first, codes, geography, geography.place)
+        found.append(codes)
+    return pl.concat(found).unique().sort()
 
 
 def _level_of_length(geography: Geography, length: int) -> str:

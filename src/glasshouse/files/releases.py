@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.model.records import UNLIMITED, Count
-from glasshouse.model.release import Counts, Release
+from glasshouse.model.release import Counts, Release, counts_everyone
 from glasshouse.scenarios.load import Scenario
 
 Missing = Literal["zero", "hidden"]  # what a number without a row in a long file is: 0, or not told
@@ -27,11 +27,25 @@ class Seen:
     variables: set[tuple[str, str]] = field(default_factory=set)  # level, variable
     ignored: Counter[str] = field(default_factory=Counter)  # numbers of official tables outside the scenario
     columns: tuple[str, ...] = ()  # of a wide file, neither places nor variables
+    aside: set[tuple[str, str]] = field(default_factory=set)  # level, table: numbers read for their places only
     units: set[str] = field(default_factory=set)
     cells: int = 0
     sparse: bool = True  # zeros may have been left out: so it is with long files alone
     short: int = 0  # absent numbers read as 0, though a total that counts them then does not add up
     counted_in: str = "line"
+    listed: bool = False  # a list says which places there are
+
+    def names_places(self, scenario: Scenario) -> bool:
+        """Does the file, or a list, name every place that may have records?
+
+        A file that leaves out zeros does if one of its tables counts every record of a place.
+        """
+        if self.listed or not self.sparse:
+            return True
+        at = scenario.geography.place
+        seen = {scenario.official[variable][0] for level, variable in self.variables if level == at}
+        seen.update(table for level, table in self.aside if level == at)
+        return any(counts_everyone(table) and table.name in seen for table in (*scenario.tables, *scenario.aside))
 
 
 def published(scenario: Scenario, seen: Seen, assume: str) -> dict[str, tuple[str, ...]]:
@@ -84,15 +98,19 @@ class Builder:
         self.totals = {level: list(_totals(scenario, self.variables[level])) for level in looked_at}
 
     def release(self, rows: pl.DataFrame) -> Release:
-        """The release of one unit; an area that only finer rows tell of is there too, with zeros."""
-        self._refuse_doubles(rows)
+        """The release of one unit; an area that only finer rows tell of is there too, with zeros.
+
+        A row without a variable names a place, and says no more of it.
+        """
+        numbers = rows.filter(pl.col("variable").is_not_null())
+        self._refuse_doubles(numbers)
         geography = self.scenario.geography
         places: dict[str, list[str]] = {}
         for level in sorted(self.variables, key=geography.levels.index, reverse=True):
             finer = [place for at, many in places.items() if self._contains(level, at) for place in many]
             here = set(rows.filter(pl.col("level") == level)["geoid"].unique())
             places[level] = sorted(here.union(geography.code(place, level) for place in finer))
-        levels = {level: self._counts(rows, level, places[level]) for level in self.variables}
+        levels = {level: self._counts(numbers, level, places[level]) for level in self.variables}
         return Release(self.scenario.schema, self.scenario.tables, levels)
 
     def _refuse_doubles(self, rows: pl.DataFrame) -> None:
@@ -129,7 +147,7 @@ class Builder:
         return Counts(level, tuple(places), variables, lower, upper)
 
 
-def _totals(scenario: Scenario, variables: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
+def _totals(scenario: Scenario, variables: Sequence[str]) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Numbers and the numbers that add up to them: subtotals of a table, and the whole of it in another table."""
     column = {variable: number for number, variable in enumerate(variables)}
     lines = [(table, line) for table in scenario.tables for line in table.lines if line.variable in column]
@@ -137,14 +155,17 @@ def _totals(scenario: Scenario, variables: Sequence[str]) -> Iterator[tuple[int,
     for table, line in lines:
         parts = [table.line(number).variable for number in line.parts]
         if parts and all(part in column for part in parts):
-            yield column[line.variable], [column[part] for part in parts]
+            yield column[line.variable], np.array([column[part] for part in parts], np.int64)
     for table in scenario.tables:
         leaves = [line.variable for line in table.leaves]
-        if table.universe in whole and not table.tally and not table.sums and len(leaves) > 1 and set(leaves) <= set(column):
-            yield whole[table.universe], [column[leaf] for leaf in leaves]
+        counts_once = table.universe in whole and not table.tally and not table.sums
+        if counts_once and len(leaves) > 1 and set(leaves) <= set(column):
+            yield whole[table.universe], np.array([column[leaf] for leaf in leaves], np.int64)
 
 
-def _short(totals: Sequence[tuple[int, list[int]]], lower: Count, upper: Count, given: NDArray[np.bool_]) -> int:
+def _short(
+    totals: Sequence[tuple[int, NDArray[np.int64]]], lower: Count, upper: Count, given: NDArray[np.bool_]
+) -> int:
     """How many numbers that are not given would have to be more than 0, or some of them, for totals to add up."""
     short = np.zeros(given.shape, np.bool_)
     for total, parts in totals:

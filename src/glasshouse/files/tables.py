@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from glasshouse.errors import InputError, unknown
 from glasshouse.files import summary
 from glasshouse.files.codebook import Codebook
 from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
-from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
+from glasshouse.files.places import PlaceColumns, check_codes, listed_places, place_columns, read_codes
 from glasshouse.files.regroup import by_key, regroup
 from glasshouse.files.releases import Builder, Missing, Seen, absent
 from glasshouse.model.records import UNLIMITED
@@ -41,6 +42,7 @@ class TableFile:
     path: Path
     scenario: Scenario
     codebook: Codebook
+    places: Path | None = None  # a list of every place there is
     missing: Missing = "zero"  # what a number without a row is, in a file that has a row for each
     seen: Seen = field(default_factory=Seen)
 
@@ -118,14 +120,18 @@ class TableFile:
             frame = frame.with_columns(lower.alias("lower"), upper.alias("upper"))
             _refuse(source, frame, pl.col("lower") > pl.col("upper"), "lower is above upper; expected lower <= upper")
             official = pl.col("variable").replace_strict(names, default=None, return_dtype=pl.String)
-            kept = (
-                frame.with_columns(official.alias("variable"))
-                .filter(pl.col("variable").is_not_null())
-                .select(list(ROWS))
-            )
+            found = frame.with_columns(official.alias("variable")).select(list(ROWS))
+            kept = found.filter(pl.col("variable").is_not_null())
             self._note(kept)
             watch(chunk.done)
-            yield kept
+            yield kept if kept.height == found.height else pl.concat([kept, self._named(frame, names)])
+
+    def _named(self, frame: pl.DataFrame, names: dict[str, str | None]) -> pl.DataFrame:
+        """The places of numbers that are not used, once each: rows without a variable."""
+        aside = pl.col("variable").is_in([name for name, used in names.items() if used is None])
+        for level, variable in frame.filter(aside).select("level", "variable").unique().iter_rows():
+            self.seen.aside.add((level, self._official(variable, "")[0]))
+        return _naming(frame.filter(aside).select("level", "geoid").unique(maintain_order=True))
 
     def _learn(self, source: Source, frame: pl.DataFrame, names: dict[str, str | None]) -> None:
         """Look up variables not met before, and count those of other official tables."""
@@ -266,8 +272,8 @@ class TableFile:
 
         def inner() -> Iterator[pl.DataFrame]:
             unit = pl.col("geoid").str.head(geography.lengths[geography.unit]).alias("unit")
-            for frame in self.rows(lambda share: watch(0.5 * share)):
-                nonlocal total
+            nonlocal total
+            for frame in chain(self.rows(lambda share: watch(0.5 * share)), self._listed()):
                 total += frame.height
                 inside = pl.col("level").is_in(within)
                 coarse.append(frame.filter(~inside))
@@ -289,19 +295,27 @@ class TableFile:
             levels = [level for level in geography.levels if level not in within]
             yield Builder(self.path, self.scenario, self.seen, levels, assume, self.missing).release(above)
 
+    def _listed(self) -> Iterator[pl.DataFrame]:
+        """The places of the list, if there is one; `names_places` holds only once they have been read."""
+        if self.places is not None:
+            level = self.scenario.geography.place
+            codes = listed_places(self.places, self.scenario.geography)
+            self.seen.listed = True
+            yield _naming(codes.to_frame("geoid").with_columns(level=pl.lit(level)))
+
     def absent(self, assume: str = "seen") -> tuple[str, ...]:
         """The tables of the scenario of which no number was seen at their own level, and none is assumed."""
         return absent(self.scenario, self.seen, assume)
 
 
 def open_tables(
-    path: Path, scenario: Scenario, codebook: Path | None = None, missing: Missing = "zero"
+    path: Path, scenario: Scenario, codebook: Path | None = None, places: Path | None = None, missing: Missing = "zero"
 ) -> TableFile:
-    """A table file, not read yet; a `codebook` translates the names of an NHGIS extract."""
+    """A table file, not read yet; a `codebook` translates the names of an NHGIS extract, `places` lists every place."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
     names = Codebook.read(codebook, scenario) if codebook else Codebook.beside(path, scenario)
-    return TableFile(path, scenario, names, missing)
+    return TableFile(path, scenario, names, places, missing)
 
 
 def _counts(source: Source, frame: pl.DataFrame, column: str, blank: int | None = None) -> pl.Series:
@@ -374,6 +388,12 @@ def _without_second_header(chunk: Chunk, place: PlaceColumns, variable: str) -> 
     if any(letter.isdigit() for letter in words[0]) or words[1].strip().lstrip("-").replace(".", "", 1).isdigit():
         return chunk
     return Chunk(chunk.frame.slice(1), chunk.first + 1, chunk.done)
+
+
+def _naming(places: pl.DataFrame) -> pl.DataFrame:
+    """Rows that name places and say no more of them."""
+    zeros = (pl.lit(0, pl.Int64).alias(name) for name in ("lower", "upper", "line"))
+    return places.select("level", "geoid", pl.lit(None, pl.String).alias("variable"), *zeros)
 
 
 def _shape(name: str) -> str:

@@ -101,6 +101,11 @@ def counted(table: Table, line: Line) -> list[Predicate]:
     return [leaf.predicate for leaf in table.leaves_of(line) if leaf.predicate is not None]
 
 
+def counts_everyone(table: Table) -> bool:
+    """Is every record in one of the table's cells, and in one only?"""
+    return table.universe == EVERYONE and not table.tally
+
+
 def attributes_counted(table: Table) -> frozenset[str]:
     """The attributes that the lines of a table look at."""
     return frozenset(name for line in table.lines for some in counted(table, line) for name in some.by_attribute)

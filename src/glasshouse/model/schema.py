@@ -229,18 +229,22 @@ class Schema:
         return Predicate(tuple(sorted(restricted, key=_first)))
 
     def looking_away(self, names: Iterable[str]) -> Schema:
-        """The schema for questions that do not look at some attributes: without zeros that these alone can escape.
+        """The schema for questions that do not look at some attributes: what is possible with some level of those.
 
-        An attribute with a level that no zero forbids can always take that one, so whatever else a record is, it is
-        possible with some level of it.
+        Zeros that name one of them are taken together: what they leave possible is seen without those attributes, and
+        what then is never possible are the zeros that are left.
         """
-        escaped = set()
-        for name in names:
-            sets = [zero.by_attribute[name] for zero in self._zeros if name in zero.by_attribute]
-            if frozenset(range(len(self.attribute(name)))).difference(*sets):
-                escaped.add(name)
-        kept = tuple(zero for zero in self.impossible if not escaped & set(zero.predicate.by_attribute))
-        return self if len(kept) == len(self.impossible) else Schema(self.attributes, kept)
+        away = frozenset(names)
+        naming = [zero for zero in self.impossible if away & set(zero.predicate.by_attribute)]
+        if not naming:
+            return self
+        left = self._remaining(EVERYONE, [zero.predicate for zero in naming])
+        seen = dict.fromkeys(Predicate(tuple(one for one in box.sets if one[0] not in away)) for box in left)
+        widest = [box for box in seen if not any(box <= other and box != other for other in seen)]
+        reason, kind = "; ".join(dict.fromkeys(zero.reason for zero in naming)), naming[-1].kind
+        implied = [Impossible(box, reason, kind) for box in self._remaining(EVERYONE, widest)]
+        kept = [zero for zero in self.impossible if zero not in naming]
+        return Schema(self.attributes, (*kept, *implied))
 
     def size(self, predicate: Predicate = EVERYONE) -> int:
         """How many different possible records satisfy the predicate (structural zeros left out)."""

@@ -29,7 +29,10 @@ class Least:
 def least(
     problem: Problem, witnesses: Sequence[Array], ladder: Ladder, open_: NDArray[np.bool_] | None = None
 ) -> Least:
-    """The least of every variable. `witnesses` solve every program; those not `open_` have no other solution."""
+    """The least of every variable that counts records; of others, what is known without asking.
+
+    `witnesses` solve every program; those not `open_` have no other solution.
+    """
     whole = problem.split(propagate=ladder.propagate)
     known = np.array(witnesses)
     low, met = whole.lower.copy(), known.min(axis=0)
@@ -40,8 +43,9 @@ def least(
     clock = np.zeros(len(problem.programs), np.bool_)
     for part in np.flatnonzero(asked[whole.owner]):
         variables, owner = whole.variables(int(part)), int(whole.owner[part])
-        if (met[variables] > low[variables]).any():
-            found = _of_part(whole.parts.only(int(part)), known[:, variables], ladder)
+        counts = problem.counted[variables]
+        if (met[variables] > low[variables])[counts].any():
+            found = _of_part(whole.parts.only(int(part)), known[:, variables], ladder, counts)
             (end,) = found.ends
             low[variables], met[variables] = end.bound, end.met
             weakest[owner] = max(weakest[owner], int(end.asked.max()))
@@ -49,10 +53,11 @@ def least(
     return Least(low, met, tuple(ORDER[at] for at in weakest), clock)
 
 
-def _of_part(program: Programs, known: NDArray[np.int64], ladder: Ladder) -> Extremes:
-    """The least of each variable of a part, small ones first."""
+def _of_part(program: Programs, known: NDArray[np.int64], ladder: Ladder, counts: NDArray[np.bool_]) -> Extremes:
+    """The least of each variable of a part that counts records, small ones first."""
     pool, through = solutions_of(program, ladder)
     solutions = pool if through else np.concatenate([known, pool])  # those of a list that was stopped are met as well
     found = Extremes(program, ladder, solutions, (LEAST, None), all_there=through)
-    found.ask(found.ends, 0, np.argsort(found.ends[0].met, kind="stable"))
+    order = np.argsort(found.ends[0].met, kind="stable")
+    found.ask(found.ends, 0, order[counts[order]])
     return found

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.errors import InputError
-from glasshouse.model.records import Count
+from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.schema import EVERYONE, Predicate, Recode
 from glasshouse.program.answers import Answers, minimum, some
-from glasshouse.program.bounds import Cost, distance, linear
+from glasshouse.program.bounds import Cost, linear
+from glasshouse.program.bounds import distance as from_start
 from glasshouse.program.ladder import CLIMB, Ladder
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, split, with_sums
@@ -59,7 +60,10 @@ def start_of(problem: Problem, x: Array) -> Start:
 
 @dataclass(frozen=True)
 class Farthest:
-    """How far a fitting histogram can be from the start, for each program: `distance <= truth <= most`."""
+    """How far a fitting histogram can be from the start, for each program: `distance <= truth <= most`.
+
+    Where nothing limits some kind of record, both are UNLIMITED.
+    """
 
     answers: Answers
     x: Array
@@ -90,10 +94,14 @@ def farthest(
     chosen = counted[start.cell] & among[start.place]
     total = np.zeros(len(problem.programs), np.int64)
     np.add.at(total, problem.program[start.place[chosen]], start.counts[chosen])
+    endless = np.zeros(len(problem.programs), np.bool_)
     if not on:
         variables = np.flatnonzero(counted[problem.cell] & among[problem.place])
         cost = _spread(len(begin), variables, begin[variables], halved[problem.programs.program_of[variables]])
         whole = problem.split(propagate=ladder.propagate)
+        without_end = (whole.upper >= UNLIMITED) & (cost.above < 0)
+        endless[problem.programs.program_of[without_end & ~whole.impossible[problem.programs.program_of]]] = True
+        cost = cost._replace(above=np.where(without_end, 0, cost.above))
         answers = minimum(whole, cost, ladder, start=begin, fitting=fitting)
         x = answers.x
     else:
@@ -102,7 +110,8 @@ def farthest(
             problem.programs, problem.bad, begin, group, knots, owner, halved, ladder, fitting
         )  # fmt: skip
     twice = np.where(halved, 2, 1)
-    return Farthest(answers, x, twice * (total - answers.value), twice * (total - answers.floor))
+    distance, most = (twice * (total - cost) for cost in (answers.value, answers.floor))
+    return Farthest(answers, x, np.where(endless, UNLIMITED, distance), np.where(endless, UNLIMITED, most))
 
 
 def farthest_in_groups(
@@ -146,7 +155,7 @@ def _groups(
 def _spread(n: int, variables: Array, knots: Array, halved: NDArray[np.bool_]) -> Cost:
     """The cost of the variables that count: the distance, or the overlap alone where totals are fixed."""
     below, above, knot = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    far = distance(knots)
+    far = from_start(knots)
     below[variables], above[variables], knot[variables] = far.below, np.where(halved, 0, far.above), knots
     return Cost(below, above, knot)
 
@@ -154,8 +163,9 @@ def _spread(n: int, variables: Array, knots: Array, halved: NDArray[np.bool_]) -
 def _coarse(problem: Problem, on: Collection[Recode], within: Predicate) -> tuple[Array, NDArray[np.bool_]]:
     """For each cell the number of its coarse cell, and whether it counts."""
     cells = problem.compiled.cells
-    counted = cells.inside(within)
-    if (counted != cells.meeting(within)).any():
+    ways = np.zeros(problem.ways, np.bool_)
+    counted = np.concatenate([cells.inside(within), ways])
+    if (counted != np.concatenate([cells.meeting(within), ways])).any():
         raise InputError(
             f"the cells do not tell '{cells.schema.describe(within)}' apart; name it in 'told_apart' when compiling"
         )
@@ -174,5 +184,7 @@ def _coarse(problem: Problem, on: Collection[Recode], within: Predicate) -> tupl
             )
         codes[:, at] = of_class[codes[:, at]]
     if not on:
-        return np.arange(len(cells)), counted
+        return np.arange(len(counted)), counted
+    if problem.ways:
+        raise GlasshouseBug("a problem with ways is compared in its own cells")
     return np.unique(codes, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64), counted

@@ -9,6 +9,7 @@ and cells that share no row fall into parts that are solved on their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,6 +80,28 @@ class Programs:
             ends[0], program.lower, program.upper, ends[1], program.row_lower, program.row_upper, program.starts,
             program.index, program.coefficient,
         )  # fmt: skip
+
+    @staticmethod
+    def joined(programs: Sequence[Programs]) -> Programs:
+        """Programs one after the other."""
+
+        def ends(sizes: list[int], arrays: list[Array]) -> Array:
+            shifted = [array[1:] + shift for array, shift in zip(arrays, np.cumsum([0, *sizes]), strict=False)]
+            return np.concatenate([[0], *shifted]).astype(np.int64)
+
+        width = [len(one.lower) for one in programs]
+        index = [one.index + shift for one, shift in zip(programs, np.cumsum([0, *width]), strict=False)]
+        return Programs(
+            ends(width, [one.first for one in programs]),
+            np.concatenate([one.lower for one in programs]),
+            np.concatenate([one.upper for one in programs]),
+            ends([len(one.row_lower) for one in programs], [one.row_first for one in programs]),
+            np.concatenate([one.row_lower for one in programs]),
+            np.concatenate([one.row_upper for one in programs]),
+            ends([len(one.index) for one in programs], [one.starts for one in programs]),
+            np.concatenate(index).astype(np.int32),
+            np.concatenate([one.coefficient for one in programs]),
+        )
 
     def integer_program(self, cost: Array) -> IntegerProgram:
         """All programs as one, for a solver."""

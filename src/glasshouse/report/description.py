@@ -16,7 +16,9 @@ from glasshouse.errors import GlasshouseBug
 from glasshouse.report.language import one as one_text
 
 Version = Literal["internal", "public"]
-Style = Literal["share", "points", "points off", "persons", "number"]  # 12.3%, +1.2 points, 0.60 points, 2.94 persons, 3.14
+Style = Literal[
+    "share", "points", "points off", "persons", "number"
+]  # 12.3%, +1.2 points, 0.60 points, 2.94 persons, 3.14
 Unit = Literal["count"] | Style
 Tone = Literal["bad", "good", "plain"]
 Ring = tuple[tuple[float, float], ...]
@@ -372,7 +374,9 @@ class Report:
         for term, cell in numbers:
             unit = unit_of(cell)
             if unit is not None and unit not in units.get(term, (unit,)):
-                raise GlasshouseBug(f"a number of '{term}' is given as {unit}; it is defined as {', '.join(units[term])}")
+                raise GlasshouseBug(
+                    f"a number of '{term}' is given as {unit}; it is defined as {', '.join(units[term])}"
+                )
 
     def tables(self) -> Iterator[Table]:
         """Every table once, in the order of the page: those under pictures too."""

@@ -24,8 +24,8 @@ from glasshouse.report.description import (
 from glasshouse.report.language import all_of, entries, has, language, languages, one, several, table
 
 __all__ = [
-    "all_of", "columns", "entries", "joined", "language", "languages", "measured", "phrase", "plain", "say", "several", "table",
-    "worse_of",
+    "all_of", "columns", "entries", "joined", "language", "languages", "measured", "phrase", "plain", "say",
+    "several", "table", "worse_of",
 ]  # fmt: skip
 _CELLS = (Count, Share, Measure, Hidden)
 

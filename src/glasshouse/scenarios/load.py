@@ -53,7 +53,7 @@ class Scenario:
     bins: Mapping[str, Recode] = field(default_factory=dict)  # how records are compared: a column gives the group
     compared: tuple[str, str] = ("binned", "finest")  # what the cells are called: with bins, and without
     unique_on: tuple[str, ...] = ()  # attributes or bins: who is alone with them in a place counts as unique
-    unchosen: frozenset[str] = frozenset()  # tables of the scenario that are not used this time
+    aside: tuple[Table, ...] = ()  # tables of the scenario that are not used this time
     leave_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # codes of rows that are no records here
     claim: Wording | None = None  # what claims about records may say, if the scenario has words for it
     measure: Mapping[str, Recode] = field(default_factory=dict)  # what noise is added to: factors of strategy queries
@@ -84,8 +84,13 @@ class Scenario:
     def choose(self, tables: Iterable[str]) -> Scenario:
         """The same scenario with only some of its tables."""
         chosen = {self.table(name).name for name in tables}
-        left = self.unchosen.union(table.name for table in self.tables if table.name not in chosen)
-        return replace(self, tables=tuple(table for table in self.tables if table.name in chosen), unchosen=left)
+        left = (*self.aside, *(table for table in self.tables if table.name not in chosen))
+        return replace(self, tables=tuple(table for table in self.tables if table.name in chosen), aside=left)
+
+    @property
+    def unchosen(self) -> frozenset[str]:
+        """The names of the tables that are not used this time."""
+        return frozenset(table.name for table in self.aside)
 
     def with_zeros(self, kinds: Collection[str]) -> Scenario:
         """The same scenario that calls only records of these kinds of structural zero impossible.
@@ -117,6 +122,11 @@ class Scenario:
     def attributes_used(self) -> frozenset[str]:
         """The attributes that the tables look at."""
         return frozenset().union(*(attributes_counted(table) for table in self.tables))
+
+    @cached_property
+    def attributes_told(self) -> frozenset[str]:
+        """The attributes that its tables look at, also those that are not used this time."""
+        return self.attributes_used.union(*(attributes_counted(table) for table in self.aside))
 
 
 TOTAL, DETAILED = "total", "detailed"  # strategy queries that every scenario understands

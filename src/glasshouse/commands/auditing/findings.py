@@ -256,9 +256,13 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
         audit_people.verdict(rates, data, attacker, found.why_not("reidentify")),
         audit_answers.verdict(compared, people, found.why_not("compare")),
     )
-    exceeded = _exceeded(config, summary, cells)
+    # a threshold looks at whole records, so that it is not met because less is told, and less compared
+    whole = {key: head[f"{key}_whole"] for key in ("share_certain", "zero_solvar_share", "solvar_mean")}
+    cells |= {key: Measure(value, certainty.persons, "share") for key, value in whole.items() if value != summary[key]}
+    judged = {**summary, **whole}
+    exceeded = _exceeded(config, judged, cells)
     verdicts = tuple(
-        replace(one, tone=_tone(config, keys, summary)) for one, keys in zip(verdicts, _JUDGED, strict=True)
+        replace(one, tone=_tone(config, keys, judged)) for one, keys in zip(verdicts, _JUDGED, strict=True)
     )
     about = _about(found, certainty)
     set_ = sum(value is not None for _, value in config.thresholds)

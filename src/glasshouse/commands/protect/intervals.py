@@ -56,7 +56,6 @@ class Asked:
         from glasshouse.commands.work.perturb import perturb_file
         from glasshouse.engine.lifecycle import Made
         from glasshouse.engine.manifest import Manifest
-        from glasshouse.files.tables import open_tables
 
         read, to, assume = self.read, self.to, self.read.assume_published
         chosen = read.scenario(self.scenario, read.only)
@@ -68,7 +67,7 @@ class Asked:
         }  # fmt: skip
 
         def work(path: Path, bar: Bar) -> Made[Perturbed]:
-            file = open_tables(self.tables, chosen, read.codebook, read.missing)
+            file = read.open(self.tables, chosen)
             said = perturb_file(file, chosen, path, method(chosen), values=to.values, assume=assume, watch=bar)
             told = f"{line(said)}, in {chosen.geography.told(said.places)}"
             return Made(said, [path.name], [told], [*notes, PLACES, *notes_on(file, chosen, assume)])

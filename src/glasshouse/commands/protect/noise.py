@@ -63,7 +63,6 @@ def noise(
     from glasshouse.commands.work.noise import noise_file
     from glasshouse.engine.lifecycle import Made
     from glasshouse.engine.manifest import Manifest
-    from glasshouse.files.tables import open_tables
     from glasshouse.mechanism.account import allocation
 
     chance = chance_of(seed, secure=secure)
@@ -85,7 +84,7 @@ def noise(
     }  # fmt: skip
 
     def work(path: Path, bar: Bar) -> Made[Noised]:
-        file = open_tables(tables, chosen, read.codebook, read.missing)
+        file = read.open(tables, chosen)
         summary = noise_file(
             file, chosen, path, rho=rho, budget=divided, neighbours=neighbours, seed=chance, invariants=invariant,
             postprocess=postprocess, measurements=measurements, assume=assume, watch=bar,

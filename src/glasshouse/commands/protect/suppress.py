@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
 
 GIVE_AWAY = "totals that stay may give hidden numbers away (vary and verify tell what still follows)"
 NOTE = f"note: only small counts were hidden: {GIVE_AWAY}; --also hides further cells"
-NOTE_ALSO = f"note: small counts and the cells of {{also}} were hidden; whether those are enough was not looked at: {GIVE_AWAY}"
+NOTE_ALSO = f"note: small counts and the cells of --also were hidden; that this is enough was not checked: {GIVE_AWAY}"
 
 
 @command(
@@ -42,5 +42,5 @@ def suppress(
 
     parameters = {"below": below, "zeros": zeros}
     asked = Asked("protect suppress", tables, scenario, read, to, parameters, {"also": also})
-    note = NOTE_ALSO.format(also=also.name) if also else NOTE
+    note = NOTE_ALSO if also else NOTE
     return Intervals(asked.protect(method, lambda said: f"{said.hidden:,} of {said.cells:,} numbers hidden", [note]))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glasshouse.assess.headline import Headline
-from glasshouse.commands.attack import Attacked, Concluded
+from glasshouse.commands.attack import Attacked, Concluded, how_many
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
@@ -93,7 +93,7 @@ def summarise(
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(told, indent=2) + "\n").encode())
     picture(places).save(folder / PICTURE)
-    lines = [*_lines(summary, job, counted is not None, jointly=jointly), *left_out]
+    lines = [*_lines(summary, job, tally, counted is not None, jointly=jointly), *left_out]
     return Concluded(summary, lines, [SUMMARY, PICTURE])
 
 
@@ -124,7 +124,7 @@ def _left_out(tally: Tally, scenario: Scenario) -> list[str]:
     return [f"    left out                   {scenario.geography.told({scenario.geography.unit: len(tally.refused)})}"]
 
 
-def _lines(summary: Summary, job: Job, with_uniques: bool, *, jointly: bool) -> list[str]:
+def _lines(summary: Summary, job: Job, tally: Tally, with_uniques: bool, *, jointly: bool) -> list[str]:
     from glasshouse.model.geography import plural
 
     head, areas, blocks = summary.headline, summary.areas, plural(job.scenario.geography.place)
@@ -133,7 +133,8 @@ def _lines(summary: Summary, job: Job, with_uniques: bool, *, jointly: bool) -> 
     undecided = f"{head.undecided:,} {blocks}"
     if jointly:
         undecided += f", {areas.undecided:,} {level}"
-    untold = f", compared without {', '.join(job.published.left_out)}" if job.published.left_out else ""
+    told, left_out = job.published.compared, job.published.left_out
+    untold = f", compared without {', '.join(left_out)}" if left_out else ""
     width = max(26, *(len(f"{one} with one solution") + 2 for one in (blocks, level)))
     told_places = job.scenario.geography.told({job.scenario.geography.place: head.blocks})
 
@@ -141,8 +142,11 @@ def _lines(summary: Summary, job: Job, with_uniques: bool, *, jointly: bool) -> 
         return f"    {what:<{width}}{found}"
 
     lines = [
-        f"{head.population:,} records in {told_places}{untold}",
-        line("certain", f"{_span(head.share_certain, head.share_certain_upper)} of all records"),
+        f"{how_many(head.population, tally)} in {told_places}{untold}",
+        line(
+            "certain",
+            f"{_span(head.share_certain, head.share_certain_upper)} of all records{_as_far_as(told, left_out)}",
+        ),
         line(
             f"{blocks} with one solution",
             f"{head.zero_solvar_share:7.2%} of {blocks}, {head.zero_solvar_population_share:.2%} of all records",
@@ -152,6 +156,8 @@ def _lines(summary: Summary, job: Job, with_uniques: bool, *, jointly: bool) -> 
         line(f"{level} with one solution", f"{areas.proved_unique:,} of {areas.areas:,}"),
         line("undecided", undecided),
     ]
+    if job.scenario.attributes_told.intersection(left_out):
+        lines.insert(2, line("certain as a whole", f"{head.share_certain_whole:7.2%} of all records"))
     if with_uniques:
         unique = next(row["unique_share"] for row in summary.by_size if row["band"] == "all")
         lines.append(line("unique", f"{unique:7.2%} of all records ({summary.unique_among})"))
@@ -161,6 +167,12 @@ def _lines(summary: Summary, job: Job, with_uniques: bool, *, jointly: bool) -> 
             shares = f"{row['zero_share']:>20.1%}{row['certain_share']:>18.1%}"
             lines.append(f"    {row['band']:<9}{row['blocks']:>11,}{shares}")
     return lines
+
+
+def _as_far_as(told: Sequence[str], left_out: Sequence[str]) -> str:
+    if not left_out:
+        return ""
+    return f", as far as {', '.join(told)} goes" if told else ": no table tells anything of a record"
 
 
 def _span(low: float, high: float) -> str:

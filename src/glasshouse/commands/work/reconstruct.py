@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from glasshouse.attack.published import Published, recounted
+from glasshouse.attack.published import Published, records_allowed, recounted
 from glasshouse.attack.reconstruct import Rebuilt, reconstruct
 from glasshouse.attack.reconstruct_noisy import RebuiltFromNoise, rebuild_from_noise
 from glasshouse.engine.job import Done, Item, Job, make_job
@@ -71,9 +71,10 @@ def schemas(scenario: Scenario, published: Published) -> dict[str, pl.Schema]:
 def rebuild(job: Rebuilding, item: Item) -> Done:
     """One unit: its records, and of each place how they were found and that they count up to its numbers again.
 
-    Records that are only near to the numbers do not count up to them; how far they are is said instead.
+    Records that are only near to the numbers do not count up to them; how far they are is said instead. Records of the
+    rest of an area, in places that nobody named, are counted and not written.
     """
-    scenario, counts = job.scenario, item.unit.counts
+    scenario, counts, named = job.scenario, item.unit.counts, item.unit.named
     rebuilt: Rebuilt | RebuiltFromNoise
     if job.nearest:
         rng = job.generator(item.code, QUESTION)
@@ -103,16 +104,22 @@ def rebuild(job: Rebuilding, item: Item) -> Done:
         *error,
         pl.Series("proof", proof, dtype=pl.String),
     ]
-    records = _records(scenario, job.published, counts.places, rebuilt.place, rebuilt.codes)
+    kept = named[rebuilt.place]
+    records = _records(scenario, job.published, counts.places, rebuilt.place[kept], rebuilt.codes[kept])
+    least, most = records_allowed(job.published, counts)
     counted = {
-        "records": len(rebuilt.place),
-        "places": len(counts.places),
-        "populated": int((population > 0).sum()),
-        "fits": int(again.sum()),
+        "records": int(kept.sum()),
+        "least": least,
+        "most": most,
+        "places": int(named.sum()),
+        "populated": int((population[named] > 0).sum()),
+        "fits": int(again[named].sum()),
+        "elsewhere": int((~kept).sum()),
         "error": int(error[0].sum()),
         "without": error[0].null_count(),
     }
-    return Done({"records": records, "places": pl.DataFrame(columns)}, counted, clock)
+    places = pl.DataFrame(columns).filter(pl.Series(named))
+    return Done({"records": records, "places": places}, counted, clock)
 
 
 def start_of(job: Job, item: Item) -> Rebuilt:

@@ -12,9 +12,9 @@ import polars as pl
 
 from glasshouse.commands.words.protections import FromTopDown
 from glasshouse.errors import InputError, unknown
-from glasshouse.files.frames import Watch, open_source, unwatched
+from glasshouse.files.frames import Watch, unwatched
 from glasshouse.files.output import row_writer
-from glasshouse.files.places import check_codes, place_columns, read_codes
+from glasshouse.files.places import listed_places
 from glasshouse.files.records import level_matrix, open_records, record_frame
 from glasshouse.mechanism.account import Allocation
 from glasshouse.mechanism.sampler import draw_securely
@@ -113,7 +113,7 @@ def _sorted(records: Path, scenario: Scenario, settings: Settings) -> Sorted:
         raise InputError(f"{records.name}: a header and no records; nothing to protect")
     places = frame["geoid"].unique().sort()
     if settings.places is not None:
-        known = _listed(settings.places, geography)
+        known = listed_places(settings.places, geography)
         outside = places.filter(~places.is_in(known.implode()))
         if len(outside):
             raise InputError(
@@ -123,17 +123,6 @@ def _sorted(records: Path, scenario: Scenario, settings: Settings) -> Sorted:
         places = known
     bounds = np.append(frame["geoid"].search_sorted(places, side="left").to_numpy(), frame.height).astype(np.int64)
     return Sorted(tuple(places), frame["cell"].to_numpy().astype(np.int64), bounds)
-
-
-def _listed(path: Path, geography: Geography) -> pl.Series:
-    source = open_source(path)
-    columns = place_columns(source, geography)
-    found = [pl.Series("geoid", dtype=pl.String)]
-    for chunk in source.chunks(columns.names):
-        codes = read_codes(source, chunk, columns)
-        check_codes(source, chunk.first, codes, geography, geography.place)
-        found.append(codes)
-    return pl.concat(found).unique().sort()
 
 
 def _lengths(geography: Geography, allocation: Allocation) -> dict[str, int]:

@@ -14,7 +14,7 @@ from glasshouse.engine.progress import say
 from glasshouse.engine.runner import Pace, put_together, run, timings
 from glasshouse.errors import InputError
 from glasshouse.files.output import row_writer
-from glasshouse.files.tables import open_tables
+from glasshouse.model.geography import Geography, plural
 from glasshouse.program.search import is_compiled
 
 S = TypeVar("S", bound=Attacked)
@@ -35,11 +35,21 @@ def _only(asking: Asking, items: Iterator[Item], there: Collection[str]) -> tupl
     return (item for item in items if item.code in wanted), len(wanted)
 
 
+def _not_all_named(geography: Geography, elsewhere: int) -> str:
+    """Where a file leaves out zeros and no table counts everybody, there may be places of which it says nothing."""
+    places = plural(geography.place)
+    return (
+        f"warning: no table in the file counts every record of a {geography.place}, so there may be {places} that it "
+        f"does not name, and nothing rests on there being none; {elsewhere:,} records of these areas were put there, "
+        f"and are in no result (--all-places FILE says which {places} there are)"
+    )
+
+
 def units_done(attack: Attack[S], asking: Asking, at: Workplace) -> Made[S]:
     """Do the units, put the files together, say what came of it."""
     if not is_compiled():
         say("The core is compiled for this machine first, once; that takes about half a minute.")
-    file = open_tables(asking.tables, asking.scenario, asking.read.codebook, asking.read.missing)
+    file = asking.read.open(asking.tables, asking.scenario)
     geography, assume = asking.scenario.geography, asking.read.assume_published
     pace = Pace(at.bar, geography)
     releases = file.releases(assume=assume, near=at.ledger.folder, watch=pace.reading)
@@ -54,6 +64,8 @@ def units_done(attack: Attack[S], asking: Asking, at: Workplace) -> Made[S]:
     prepared = attack.prepare(asking, job, items, at.ledger.folder)
     tally = run(prepared.job, prepared.work, prepared.items, at.ledger, asking.run.crew, pace)
     notes = [*notes_on(file, asking.scenario, assume), *attack.notes(asking, prepared.job, tally), *prepared.notes]
+    if prepared.job.area_level and not file.seen.names_places(asking.scenario):
+        notes.append(_not_all_named(geography, tally.counts["elsewhere"]))
     if tally.clocked:
         units = geography.told({geography.unit: len(tally.clocked)})
         notes.append(f"warning: the clock (--seconds) stopped work on {units}; the same command does them again")

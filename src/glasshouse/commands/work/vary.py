@@ -12,22 +12,25 @@ from numpy.typing import NDArray
 
 from glasshouse.assess.certain_groups import GROUPS, grouped
 from glasshouse.assess.one_solution import have_one_solution
-from glasshouse.attack.published import Published, recounted
-from glasshouse.attack.vary import Far, admitted, vary
+from glasshouse.attack.published import Published, records_allowed, recounted
+from glasshouse.attack.vary import Far, Varied, admitted, vary
 from glasshouse.commands.work.reconstruct import METHOD, place_columns, start_of
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import InputError
 from glasshouse.files.records import level_matrix, open_records
 from glasshouse.files.units import by_unit
 from glasshouse.model.geography import plural
-from glasshouse.model.records import Codes, Index
+from glasshouse.model.records import UNLIMITED, Codes, Index
 from glasshouse.scenarios.load import Scenario
 
 _FAR = {
-    "population": pl.Int64, "solvar": pl.Float64, "solvar_upper": pl.Float64, "certain": pl.Int64,
-    "certain_upper": pl.Int64, "proof": pl.String, "certain_proof": pl.String, "distance": pl.Int64,
-    "distance_upper": pl.Int64, "method": pl.String,
+    "population": pl.Int64, "population_upper": pl.Int64, "solvar": pl.Float64, "solvar_upper": pl.Float64,
+    "certain": pl.Int64, "certain_upper": pl.Int64, "proof": pl.String, "certain_proof": pl.String,
+    "distance": pl.Int64, "distance_upper": pl.Int64, "method": pl.String,
 }  # fmt: skip
+
+
+_OF_PLACES = {"unique": pl.Int64, "start_fits": pl.Boolean, "certain_whole": pl.Int64, "untold": pl.Int64}
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
     """The columns of the data files."""
     place, unit = scenario.geography.place, scenario.geography.unit
     return {
-        "places": pl.Schema({place: pl.String, unit: pl.String, **_FAR, "unique": pl.Int64, "start_fits": pl.Boolean}),
+        "places": pl.Schema({place: pl.String, unit: pl.String, **_FAR, **_OF_PLACES}),
         "areas": pl.Schema({area_level or unit: pl.String, plural(place): pl.Int64, **_FAR}),
         "groups": pl.Schema({unit: pl.String, **GROUPS}),
     }
@@ -62,33 +65,55 @@ def measure(job: Varying, item: Item) -> Done:
         jointly=job.jointly,
         ladder=job.ladder,
     )
-    geography, far = job.scenario.geography, varied.places
+    geography, far, named = job.scenario.geography, varied.places, item.unit.named
     places = pl.DataFrame(
         [
             *place_columns(item.unit.counts.places, item.code, geography),
             *_far(far),
             pl.Series("unique", varied.unique),
             pl.Series("start_fits", given),
+            *_whole(job, varied),
         ]
-    )
+    ).filter(pl.Series(named))
     codes_of_areas = (item.code,) if item.unit.areas is None else item.unit.areas.places
-    inside = np.bincount(item.unit.of, minlength=len(codes_of_areas)).astype(np.int64)
-    named = pl.Series(job.area_level or geography.unit, codes_of_areas, dtype=pl.String)
-    areas = pl.DataFrame([named, pl.Series(plural(geography.place), inside), *_far(varied.areas)])
+    inside = np.bincount(item.unit.of[named], minlength=len(codes_of_areas)).astype(np.int64)
+    column = pl.Series(job.area_level or geography.unit, codes_of_areas, dtype=pl.String)
+    areas = pl.DataFrame([column, pl.Series(plural(geography.place), inside), *_far(varied.areas)])
     clock = bool(far.clock.any() or varied.areas.clock.any())
-    populated = far.population > 0
+    populated = (far.population > 0) & named
     proved = populated & np.array([proof != "undecided" for proof in far.proof], np.bool_)
+    least, most = records_allowed(job.published, item.unit.counts)
     counts = {
-        "places": len(far.population),
+        "places": int(named.sum()),
+        "least": least,
+        "most": most,
         "populated": int(populated.sum()),
         "proved": int(proved.sum()),
         "zero": int((have_one_solution(far.most, far.proof) & populated).sum()),
-        "records": int(far.population.sum()),
-        "certain": int(far.certain.sum()),
-        "starts_outside": int((~given).sum()),
+        "records": int(far.population[named].sum()),
+        "certain": int(far.certain[named].sum()),
+        "starts_outside": int((~given & named).sum()),
+        "elsewhere": int(far.population[~named].sum()),
     }
-    groups = grouped(job.scenario, varied.kinds, item.code)
+    groups = grouped(job.scenario, varied.kinds.only(named), item.code)
     return Done({"places": places, "areas": areas, "groups": groups}, counts, clock)
+
+
+def _whole(job: Varying, varied: Varied) -> list[pl.Series]:
+    """Of each place the records certain in every attribute that the scenario's tables tell, and those not told in all.
+
+    Tables that are not published or not used tell less. The records of what is left are compared in fewer attributes,
+    and may seem more certain for it; in these two numbers they do not.
+    """
+    untold = job.scenario.attributes_told.intersection(job.published.left_out)
+    kinds, count = varied.kinds, len(varied.unique)
+    whole = kinds.whole(job.scenario.schema, untold)
+    numbers = (kinds.place[whole], kinds.certain[whole]), (kinds.place[~whole], kinds.records[~whole])
+    names = ("certain_whole", "untold")
+    return [
+        pl.Series(name, np.bincount(place, counts, count).astype(np.int64))
+        for name, (place, counts) in zip(names, numbers, strict=True)
+    ]
 
 
 def starts(
@@ -132,7 +157,10 @@ def with_starts(items: Iterator[Item], given: Iterator[tuple[str, pl.DataFrame]]
             yield replace(item, start=nobody)
             continue
         counts = item.unit.counts
-        known = frame.filter(pl.col("geoid").is_in(list(counts.places))).sort("geoid", maintain_order=True)
+        place = pl.col("geoid")
+        around = place if item.unit.named.all() else place.str.head(len(counts.places[0]))  # the rest of an area
+        known = frame.with_columns(pl.when(place.is_in(list(counts.places))).then(place).otherwise(around))
+        known = known.filter(place.is_in(list(counts.places))).sort("geoid", maintain_order=True)
         row = pl.Series(counts.places, dtype=pl.String).search_sorted(known["geoid"]).to_numpy().astype(np.int32)
         start = row, np.ascontiguousarray(level_matrix(known, scenario.schema))
         yield replace(item, start=start if known.height == frame.height else nobody)
@@ -169,9 +197,11 @@ def _start(job: Varying, item: Item) -> tuple[Index, Codes, NDArray[np.bool_]]:
 
 
 def _far(far: Far) -> list[pl.Series]:
-    twice = np.maximum(2 * far.population, 1)
+    twice = np.maximum(far.population + far.population_most, 1)  # endless over endless is 1
+    twice = np.where(far.population_most >= UNLIMITED, UNLIMITED, twice)
     return [
         pl.Series("population", far.population),
+        pl.Series("population_upper", far.population_most),
         pl.Series("solvar", far.distance / twice),
         pl.Series("solvar_upper", far.most / twice),
         pl.Series("certain", far.certain),

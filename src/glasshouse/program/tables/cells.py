@@ -1,16 +1,16 @@
 """Which kinds of record can published numbers tell apart? The cells that a histogram has for them.
 
 Levels of an attribute that no predicate tells apart form a class; a cell is one class of each attribute. Any split of
-a cell over its levels fits the same numbers, so nothing is lost by counting cells. Cells that cannot occur
-(structural zeros) are left out, without ever writing down the full product.
+a cell over its levels fits the same numbers, so nothing is lost by counting cells. Structural zeros divide no cell:
+a cell is there if some record of it can be. Cells that cannot occur are left out, without ever writing down the full
+product.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import product
+from functools import cached_property, reduce
 from math import prod
 
 import numpy as np
@@ -31,6 +31,7 @@ class Cells:
     schema: Schema
     classes: tuple[NDArray[np.int64], ...]
     codes: Codes
+    sizes: NDArray[np.int64]  # how many different records each cell stands for
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -43,14 +44,6 @@ class Cells:
     def _positions(self) -> NDArray[np.int64]:
         return np.asarray(np.ravel_multi_index(tuple(self.codes.T.astype(np.int64)), self._shape))
 
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many different records each cell stands for."""
-        sizes = np.ones(len(self), np.int64)
-        for attribute, classes in enumerate(self.classes):
-            sizes *= np.bincount(classes)[self.codes[:, attribute]]
-        return sizes
-
     def levels(self, cell: int) -> Predicate:
         """The description of a cell."""
         attributes = enumerate(self.schema.attributes)
@@ -59,7 +52,7 @@ class Cells:
         )
 
     def of(self, codes: Codes) -> NDArray[np.int64]:
-        """The cell of each record; a record that cannot exist is refused."""
+        """The cell of each record; one of a kind that cannot exist is refused."""
         columns = tuple(classes[codes[:, attribute]] for attribute, classes in enumerate(self.classes))
         position = np.ravel_multi_index(columns, self._shape)
         cell = np.minimum(np.searchsorted(self._positions, position), max(len(self) - 1, 0))
@@ -104,8 +97,8 @@ class Cells:
 
 
 def partition(schema: Schema, told_apart: Iterable[Predicate]) -> Cells:
-    """The coarsest cells that tell these predicates, and the impossible records, apart."""
-    predicates = [*told_apart, *(zero.predicate for zero in schema.impossible)]
+    """The coarsest cells that tell these predicates apart."""
+    predicates = list(told_apart)
     classes = []
     for attribute in schema.attributes:
         sets = dict.fromkeys(levels for p in predicates for name, levels in p.sets if name == attribute.name)
@@ -114,17 +107,22 @@ def partition(schema: Schema, told_apart: Iterable[Predicate]) -> Cells:
             member[sorted(levels), column] = True
         numbers: dict[bytes, int] = {}  # classes are numbered in the order of their first level
         classes.append(np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in member], np.int64))
-    boxes = []
+    shape = tuple(int(of.max()) + 1 for of in classes)
+    cells, sizes = [_NONE], [_NONE]
     total = 0
     for box in schema.possible(EVERYONE):
-        sides = [
-            np.unique(of[sorted(box.by_attribute[a.name])]) if a.name in box.by_attribute else np.unique(of)
-            for a, of in zip(schema.attributes, classes, strict=True)
-        ]
+        sides, times = [], []
+        for a, of in zip(schema.attributes, classes, strict=True):
+            met = np.bincount(of[sorted(box.by_attribute[a.name])] if a.name in box.by_attribute else of)
+            sides.append(np.flatnonzero(met))
+            times.append(met[met > 0])
         total += prod(len(side) for side in sides)
         if total > MAX_CELLS:
             raise InputError(f"the tables tell more than {MAX_CELLS:,} kinds of record apart; use fewer tables at once")
-        boxes.append(np.array(list(product(*sides)), np.int16).reshape(-1, len(sides)))
-    codes = np.concatenate(boxes) if boxes else np.empty((0, len(schema.attributes)), np.int16)
-    order = np.lexsort(codes.T[::-1])
-    return Cells(schema, tuple(classes), np.ascontiguousarray(codes[order]))
+        cells.append(np.ravel_multi_index(np.ix_(*sides), shape).reshape(-1))
+        sizes.append(reduce(np.multiply.outer, times).reshape(-1))
+    met, cell = np.unique(np.concatenate(cells), return_inverse=True)
+    size = np.zeros(len(met), np.int64)
+    np.add.at(size, cell, np.concatenate(sizes))
+    codes = np.column_stack(np.unravel_index(met, shape)).astype(np.int16)
+    return Cells(schema, tuple(classes), np.ascontiguousarray(codes), size)

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from glasshouse.errors import InputError
 from glasshouse.model.records import Count
-from glasshouse.model.release import Counts, Table, counted
-from glasshouse.model.schema import EVERYONE, Predicate, Schema
+from glasshouse.model.release import Counts, Table, counted, counts_everyone
+from glasshouse.model.schema import Predicate, Schema
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.tables.cells import Cells, partition
@@ -91,20 +92,19 @@ def compile_tables(
     around tell apart. Otherwise numbers of the area that are finer than the cells are added up.
     """
     used = [predicate for table in tables for predicate in _told(table, present)]
-    outer = [p for t in around for p in _told(t, around_present, finest=finest)]
+    outer = [predicate for table in around for predicate in _told(table, around_present) if finest]
     cells = partition(schema, [*used, *told_apart, *outer])
     rows = compile_rows(cells, around, around_present) if around else None
     counts_all = any(
-        table.universe == EVERYONE and not table.tally and all(line.variable in present for line in table.leaves)
-        for table in tables
+        counts_everyone(table) and all(line.variable in present for line in table.leaves) for table in tables
     )
     return Compiled(cells, compile_rows(cells, tables, present), rows, counts_all)
 
 
-def _told(table: Table, present: Collection[str], *, finest: bool = True) -> Iterator[Predicate]:
-    """What the published numbers of a table tell apart; a number of answers needs them told apart to be a row."""
+def _told(table: Table, present: Collection[str]) -> Iterator[Predicate]:
+    """What the published numbers of a table tell apart."""
     for line in table.lines:
-        if line.variable in present and (line.predicate is None or finest):
+        if line.variable in present:
             yield from counted(table, line)
 
 
@@ -137,6 +137,12 @@ class Problem:
     bad: NDArray[np.bool_]  # of each program: its numbers contradict each other before any cell is looked at
     program: NDArray[np.int64]  # of each place
     fixed_total: NDArray[np.bool_]  # of each program: every histogram that fits has the same number of records
+    ways: int = 0  # variables beyond the cells, which say how records are dealt to finer ones (`dealing`)
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """The variables that count records of a cell."""
+        return np.asarray(self.cell < len(self.compiled.cells))
 
     def check(self, number: int) -> None:
         """Refuse the number of a program that is not there."""
@@ -154,14 +160,17 @@ class Problem:
     def start(
         self, cell: NDArray[np.int64], place: NDArray[np.int64], counts: Count
     ) -> tuple[Count, NDArray[np.bool_]]:
-        """Counts by cell and place as values of the variables, and the programs some of whose counts are in none."""
-        width = np.int64(len(self.compiled.cells))
+        """Counts by cell and place as values of the variables, and the programs some of whose counts are in none.
+
+        Ways that a program does not ask about are no loss.
+        """
+        width = np.int64(len(self.compiled.cells) + self.ways)
         key, wanted = self.place.astype(np.int64) * width + self.cell, place * width + cell  # keys ascend
         x, lost = np.zeros(len(key), np.int64), np.zeros(len(self.programs), np.bool_)
         at = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
         found = key[at] == wanted if len(key) else np.zeros(len(wanted), np.bool_)
         np.add.at(x, at[found], counts[found])
-        lost[self.program[place[~found & (counts > 0)]]] = True
+        lost[self.program[place[~found & (counts > 0) & (cell < len(self.compiled.cells))]]] = True
         return x, lost
 
     def chosen(self, predicate: Predicate, *, every: bool = True) -> NDArray[np.bool_]:
@@ -195,15 +204,18 @@ def _caps(compiled: Compiled, area: Area | None, tighten: bool, places: int) -> 
     if compiled.around is None:
         raise InputError("numbers of an area were given, but its tables were not compiled")
     area.check(places, len(compiled.around.variables))
-    around, split = compiled.around, compiled.around.differences
-    if not tighten:
-        chosen, upper = slice(split, None), around.printed(area.upper)
-    else:  # where all is exact, the differences say everything and limits has no other columns
-        upper = around.limits(area.lower, area.upper).upper
-        chosen = slice(0, upper.shape[1])
-    by_cell = around.members[chosen].tocsc()
+    upper, members = from_above(compiled.around, area, tighten=tighten)
+    by_cell = members.tocsc()
     rows, times = by_cell.indices.astype(np.int64), by_cell.data.astype(np.int64)
     return Caps(np.ascontiguousarray(upper), area.of, by_cell.indptr.astype(np.int64), rows, times)
+
+
+def from_above(around: Rows, area: Area, *, tighten: bool) -> tuple[Count, sparse.csr_matrix]:
+    """The most of sets of cells in each area, and the sets: of the printed numbers, or of their differences, too."""
+    if not tighten:
+        return around.printed(area.upper), around.members[around.differences :]
+    upper = around.limits(area.lower, area.upper).upper
+    return upper, around.members[: upper.shape[1]]  # where all is exact, the differences say everything
 
 
 def places_jointly(compiled: Compiled, counts: Counts, area: Area) -> Problem:

@@ -38,7 +38,7 @@ def prepare(coarse: Compiled, fine: Compiled) -> Refinement:
         raise InputError("records get finer cells from the tables of the area around; none were compiled")
     rows_fine = _only_row(fine, "fine")
     rows_coarse = _only_row(coarse, "coarse")
-    parent = _parents(coarse, fine)
+    parent = parents(coarse, fine)
     count = fine.around.differences
     of_fine = rows_coarse[parent]
     coarse_row = np.full(count, -1, np.int64)
@@ -93,7 +93,7 @@ def _only_row(compiled: Compiled, which: str) -> Array:
     return np.asarray(rows.indices, np.int64)
 
 
-def _parents(coarse: Compiled, fine: Compiled) -> Array:
+def parents(coarse: Compiled, fine: Compiled) -> Array:
     """The coarse cell of each fine cell."""
     codes = np.empty_like(fine.cells.codes)
     for attribute, classes in enumerate(fine.cells.classes):

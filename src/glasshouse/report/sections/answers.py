@@ -175,7 +175,8 @@ def noise(levels: Sequence[tuple[str, float, float, float, float]], name: str, p
         "noise", phrase("noise.table", name=name),
         columns("noise.columns", "", "rho", "", "posterior", "posterior"),
         tuple(
-            (level, Measure(rho, 0, "number"), Measure(sd, 0, "number"), Measure(after, 0, "share"), Measure(ratio, 0, "number"))
+            (level, Measure(rho, 0, "number"), Measure(sd, 0, "number"), Measure(after, 0, "share"),
+             Measure(ratio, 0, "number"))
             for level, rho, sd, after, ratio in levels
         ),
         "noise.json", (phrase("noise.prior", prior=prior),),

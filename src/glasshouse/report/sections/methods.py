@@ -12,7 +12,9 @@ def definitions(used: Iterable[str]) -> tuple[Definition, ...]:
     """The definitions of the terms that are used, in the order of the file."""
     wanted = set(used)
     return tuple(
-        Definition(**{**entry, "units": tuple(entry["units"])}) for entry in entries("definition") if entry["term"] in wanted
+        Definition(**{**entry, "units": tuple(entry["units"])})
+        for entry in entries("definition")
+        if entry["term"] in wanted
     )
 
 

@@ -45,7 +45,9 @@ def verdict(rates: pl.DataFrame | None, data: str, attacker: str, why_not: str) 
         reason = why_not or phrase("people.nobody")
         return Verdict(title, None, phrase("page.not_measured", reason=reason), meaning, "precision", "methods", RATES)
     lost = row["advantage_low"] is not None and row["advantage_low"] <= 0
-    beside = say("people.guessing_lost" if lost else "people.guessing", guess=Measure(row["baseline"], row["putative"], "share"))
+    beside = say(
+        "people.guessing_lost" if lost else "people.guessing", guess=Measure(row["baseline"], row["putative"], "share")
+    )
     precision = Share(row["confirmed"], row["putative"], row["low"], row["high"])
     return Verdict(title, precision, beside, meaning, "exposed", "identify", RATES)
 
