@@ -384,7 +384,7 @@ def test_families_that_change_nothing_are_those_that_change_nothing(tiny: Path) 
 LOWER = "solvar_mean"
 
 
-def test_thresholds_are_passed_above_and_not_at_or_below(tiny: Path) -> None:
+def test_thresholds_are_exceeded_above_and_not_at_or_below(tiny: Path) -> None:
     config = read_config(tiny / "tiny.toml")
     values: dict[str, float] = asdict(found_in(config, tiny / "out").summary)
     keys = list(Thresholds.model_fields)
@@ -398,7 +398,8 @@ def test_thresholds_are_passed_above_and_not_at_or_below(tiny: Path) -> None:
     assert len(past.exceeded) == len(past.report.findings) == len(beyond) > 6
     for key in beyond:
         (line,) = [line for line in past.exceeded if f"threshold {key} =" in line]
-        assert f"{values[key]:.1%}" in line and ("below" if key == LOWER else "above") in line and "\n" not in line
+        value = f"{100 * values[key]:+.1f} points" if key == "advantage_exposed" else f"{values[key]:.1%}"
+        assert f" is {value}, " in line and ("below" if key == LOWER else "above") in line and "\n" not in line
     assert past.summary.exceeded == past.exceeded
     safe = {key: 0.0 if key == LOWER else 1.0 for key in keys}
     assert found_in(with_thresholds(config, **safe), tiny / "out").exceeded == ()

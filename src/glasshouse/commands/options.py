@@ -170,8 +170,8 @@ def notes_on(file: TableFile, scenario: Scenario, assume: str) -> list[str]:
         )
     if short := file.seen.short:
         notes.append(
-            f"warning: {short:,} numbers without a row in {file.path.name} were read as 0, and totals that count them "
-            "do not add up; if such rows were left out to hide them, say --missing hidden"
+            f"warning: totals in {file.path.name} do not add up when numbers without a row are read as 0 (rows missing "
+            f"there: {short:,}); if rows were left out to hide them, say --missing hidden"
         )
     if columns := file.seen.columns:
         notes.append(f"note: columns not read: {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}")
