@@ -45,7 +45,12 @@ class RebuiltFromNoise:
 
 
 def rebuild_from_noise(
-    published: Published, unit: Unit, rng: np.random.Generator, measure: str, ladder: Ladder, print_: Counts | None
+    published: Published,
+    unit: Unit,
+    rng: np.random.Generator,
+    measure: str,
+    ladder: Ladder,
+    print_: Counts | None = None,
 ) -> RebuiltFromNoise:
     """Records that fit where any do, else the nearest; beside a print, the nearest to it inside the intervals."""
     counts = unit.counts
