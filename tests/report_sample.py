@@ -90,12 +90,22 @@ def where() -> tuple[Block, ...]:
 
 def who() -> tuple[Block, ...]:
     groups: tuple[tuple[str, Cell, Cell, Cell], ...] = (
-        ("Everyone", estimate(9876, 28211), estimate(5011, 9876), Measure(0.174, 28211)),
-        ("Alone in their block by age and sex", estimate(2810, 3011), estimate(2401, 2810), Measure(0.122, 3011)),
-        ("Not of the block's most common origin", estimate(930, 2280), estimate(702, 930), Measure(0.081, 2280)),
-        ("Children under 5", estimate(611, 1711), estimate(290, 611), Measure(0.163, 1711)),
+        ("Everyone", estimate(9876, 28211), estimate(5011, 9876), Measure(0.174, 28211, "share")),
+        (
+            "Alone in their block by age and sex",
+            estimate(2810, 3011),
+            estimate(2401, 2810),
+            Measure(0.122, 3011, "share"),
+        ),
+        (
+            "Not of the block's most common origin",
+            estimate(930, 2280),
+            estimate(702, 930),
+            Measure(0.081, 2280, "share"),
+        ),
+        ("Children under 5", estimate(611, 1711), estimate(290, 611), Measure(0.163, 1711, "share")),
         ("Seventeen-year-olds in households of seven persons and more", HIDDEN, HIDDEN, HIDDEN),
-        (EVIL, estimate(3, 40), None, Measure(0.05, 40)),
+        (EVIL, estimate(3, 40), None, Measure(0.05, 40, "share")),
     )
     columns = (
         Column("Group"),
@@ -127,7 +137,7 @@ def certainty() -> tuple[Block, ...]:
     values = ((12, 60), (300, 811), (702, 911), (1890, 1950), (2212, 2240), (1805, 1809), (990, 991))
     published = (0.021, 0.054, 0.101, 0.126, None, 0.31, 0.44)
     rows: list[tuple[Cell, ...]] = [
-        (f"{size} persons", estimate(*value), None if other is None else Measure(other, 5000))
+        (f"{size} persons", estimate(*value), None if other is None else Measure(other, 5000, "share"))
         for size, value, other in zip(SIZES, values, published, strict=True)
     ]
     columns = (Column("Block size"), Column("Certain", "certain"), Column("Published 2010", "certain", published=True))
@@ -145,7 +155,7 @@ def reidentification() -> tuple[Block, ...]:
         for step, size in enumerate(SIZES[:5]):
             whole = 400 + 310 * step
             part = int(whole * factor * (0.86 - 0.11 * step))
-            cells: tuple[Cell, ...] = (estimate(part, whole), Measure(0.41 - 0.05 * step, whole))
+            cells: tuple[Cell, ...] = (estimate(part, whole), Measure(0.41 - 0.05 * step, whole, "share"))
             rows.append(
                 (attacker, f"{size} persons", *cells) if step else (attacker, f"{size} persons", HIDDEN, HIDDEN)
             )
@@ -180,7 +190,7 @@ def claims() -> tuple[Block, ...]:
 
 def noise() -> tuple[Block, ...]:
     levels = (("Nation", 0.52), ("County", 0.11), ("Tract", 0.07), ("Block group", 0.031), ("Block", 0.008))
-    rows = tuple((name, Measure(rho, 0, "number"), Measure(0.5 + rho / 4, 0)) for name, rho in levels)
+    rows = tuple((name, Measure(rho, 0, "number"), Measure(0.5 + rho / 4, 0, "share")) for name, rho in levels)
     columns = (Column("Level"), Column("Rho", "rho"), Column("Average posterior at prior 0.5", "posterior"))
     table = Table("budget", "The budget as it stands", columns, rows, "budget.toml")
     says = "At the budget's levels one count alone moves a belief little; move the sliders to your own."
@@ -210,7 +220,7 @@ def tradeoff() -> tuple[Block, ...]:
             Measure(error, 28211, "share", max(error - 0.003, 0), error + 0.003),
             Measure(mean, 28211, "number"),
             Measure(bias, 28211, "points"),
-            Measure(0.082, 28211),
+            Measure(0.082, 28211, "share"),
         )
         for name, kind, certain, confirmed, sentences, error, mean, bias in settings
     )
@@ -299,7 +309,7 @@ def sample(version: Version = "internal", passed: bool = True) -> Report:
         ),
         Verdict(
             "Belief after one noisy count",
-            Measure(0.527, 0),
+            Measure(0.527, 0, "share"),
             "Before: 50.0%.",
             "At the budget of a county one count alone gives away next to nothing.",
             "posterior",

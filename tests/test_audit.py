@@ -384,24 +384,25 @@ def test_families_that_change_nothing_are_those_that_change_nothing(tiny: Path) 
 LOWER = "solvar_mean"
 
 
-def test_thresholds_are_passed_above_and_not_at_or_below(tiny: Path) -> None:
+def test_thresholds_are_exceeded_above_and_not_at_or_below(tiny: Path) -> None:
     config = read_config(tiny / "tiny.toml")
     values: dict[str, float] = asdict(found_in(config, tiny / "out").summary)
     keys = list(Thresholds.model_fields)
     assert all(values[key] is not None for key in keys)
     at = found_in(with_thresholds(config, **{key: values[key] for key in keys}), tiny / "out")
-    assert at.passed == () and at.report.findings == () and at.report.thresholds == len(keys)
+    assert at.exceeded == () and at.report.findings == () and at.report.thresholds == len(keys)
     assert at.summary.exceeded == () and set(at.summary.thresholds) == set(keys)
     near = {key: values[key] + (1e-9 if key == LOWER else -1e-9) for key in keys}
     beyond = {key: limit for key, limit in near.items() if 0 <= limit <= 1}
     past = found_in(with_thresholds(config, **beyond), tiny / "out")
-    assert len(past.passed) == len(past.report.findings) == len(beyond) > 6
+    assert len(past.exceeded) == len(past.report.findings) == len(beyond) > 6
     for key in beyond:
-        (line,) = [line for line in past.passed if f"threshold {key} =" in line]
-        assert f"{values[key]:.1%}" in line and ("below" if key == LOWER else "above") in line and "\n" not in line
-    assert past.summary.exceeded == past.passed
+        (line,) = [line for line in past.exceeded if f"threshold {key} =" in line]
+        value = f"{100 * values[key]:+.1f} points" if key == "advantage_exposed" else f"{values[key]:.1%}"
+        assert f" is {value}, " in line and ("below" if key == LOWER else "above") in line and "\n" not in line
+    assert past.summary.exceeded == past.exceeded
     safe = {key: 0.0 if key == LOWER else 1.0 for key in keys}
-    assert found_in(with_thresholds(config, **safe), tiny / "out").passed == ()
+    assert found_in(with_thresholds(config, **safe), tiny / "out").exceeded == ()
 
 
 @pytest.mark.parametrize("key", ["precision_exposed", "found_exposed"])
@@ -459,13 +460,13 @@ def write(town: Path, name: str, more: str, *, title: str = "A town", files: str
     return town / name
 
 
-def test_a_passed_threshold_is_the_last_line_and_exit_code_1(town: Path, tmp_path: Path) -> None:
+def test_an_exceeded_threshold_is_the_last_line_and_exit_code_1(town: Path, tmp_path: Path) -> None:
     config = write(town, "strict.toml", "[thresholds]\nshare_certain = 0.01\nzero_solvar_share = 1.0\n")
     for _ in range(2):  # the same again when it is up to date
         ended = good(audit(config, tmp_path / "out"), 1)
-        assert re.fullmatch(r"passed: share of certain records is [\d.]+%, above the threshold share_certain = 0.01",
+        assert re.fullmatch(r"exceeded: share of certain records is [\d.]+%, above the threshold share_certain = 0.01",
                             ended.out.splitlines()[-1])  # fmt: skip
-        assert ended.out.count("passed:") == 1 and not ended.err
+        assert ended.out.count("exceeded:") == 1 and not ended.err
     said = good(audit(config, tmp_path / "out", "--json"), 1).json
     assert len(said["findings"]) == 1 and said["exceeded"] == said["findings"]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

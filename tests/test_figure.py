@@ -45,7 +45,7 @@ POINTS = Table(
     "points", "Points", (Column("of"), Column(EVIL), Column("x"), Column("y"), Column("published", published=True)),
     tuple(
         (of, panel, Measure(10.0**k, 0, "number"), Measure(0.1 * k, 500, "share", 0.1 * k - 0.05, 0.1 * k + 0.05),
-         Measure(0.3, 0))
+         Measure(0.3, 0, "share"))
         for of in ("one", "two") for panel in ("left", EVIL) for k in range(1, 5)
     ),
     "points.csv", keys=2,
@@ -62,7 +62,8 @@ FIELD = Field(
 )  # fmt: skip
 GRID = Table(
     "grid", "Grid", (Column("k"), Column("column"), Column("share")),
-    tuple((str(k), name, Measure(0.1 * k, 500)) for k in range(1, 6) for name in ("SEX", EVIL)), "grid.csv", keys=2,
+    tuple((str(k), name, Measure(0.1 * k, 500, "share")) for k in range(1, 6) for name in ("SEX", EVIL)), "grid.csv",
+    keys=2,
 )  # fmt: skip
 TILES = Tiles("tiles", "Tiles", "Some are dark.", GRID, 2, 0, 1, "share")
 WORDS = replace(TILES, table=replace(GRID, rows=tuple((*row[:2], f"say {row[1]}") for row in GRID.rows)))
@@ -75,7 +76,7 @@ SHAPES = {str(at): Shape((float(at), float(at * at))) for at in range(3)}
 MAP = Map("map", "Changes", "Up is more.", CHANGES, 2, SHAPES, "persons", 1, {"a": (("1", "0"),)}, False)
 BOXES = Table(
     "boxes", "Boxes", (Column("k"), *map(Column, ("median", "low", "q1", "q3", "high", "max"))),
-    (("2", *(Measure(x, 300) for x in (0.2, 0.01, 0.1, 0.3, 0.5, 0.9))), ("3", *[None] * 6)), "",
+    (("2", *(Measure(x, 300, "share") for x in (0.2, 0.01, 0.1, 0.3, 0.5, 0.9))), ("3", *[None] * 6)), "",
 )  # fmt: skip
 BOX = Chart(
     "box", "Boxes", "Most are low.", BOXES, (Series(1, "claims", "box", (2, 3, 4, 5, 6)),), "probability", up=True,

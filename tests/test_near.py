@@ -246,7 +246,7 @@ def test_intervals_and_other_levels_and_words_are_refused(scenario: str, tables:
     words = ["reconstruct", tmp_path / "between.csv", "--scenario", scenario, "--nearest", "absolute"]
     ended = tool(*words, "--workers", 1, "--out", tmp_path / "no")
     assert ended.code in (1, 2) and "Traceback" not in ended.err and "bug" not in ended.err
-    assert "exact numbers; intervals" in ended.err
+    assert "exact numbers; these are intervals" in ended.err
 
 
 def test_numbers_above_the_houses_are_left_aside(rebuilt: dict[str, Path], scenario: str, tables: Path,

@@ -307,7 +307,7 @@ def everything() -> Report:
         Verdict("V", number, Said("{} of {}", (Count(4), Count(99))), "Bad.", "share", section, "a.parquet")
         for number, section in ((Count(4), "open"), (Share(300, 900, 0.2, 0.4), "closed"), (HIDDEN, "open"))
     )
-    said = Words((Said("{} persons, {}.", (Count(4), Measure(0.5, 0))), "Plain."), (Said("{}", (Count(99),)),))
+    said = Words((Said("{} persons, {}.", (Count(4), Measure(0.5, 0, "share"))), "Plain."), (Said("{}", (Count(99),)),))
     noted = replace(TOWN, name="noted", notes=(Said("{} are few.", (Count(4),)),))
     sections = (
         Section(
@@ -400,11 +400,11 @@ def test_the_certificate_names_files_without_folders(value: str, public: str) ->
 
 def test_a_row_about_too_few_places_is_hidden_whole() -> None:
     """740 people in a band of which the number of blocks is hidden could be one block."""
-    rows = [["10-49", Count(140), Count(3260), Share(2600, 3260), Measure(0.7, 0)],
-            ["500-999", Count(1), Count(740), Share(540, 740), Measure(0.008, 0)]]  # fmt: skip
+    rows = [["10-49", Count(140), Count(3260), Share(2600, 3260), Measure(0.7, 0, "share")],
+            ["500-999", Count(1), Count(740), Share(540, 740), Measure(0.008, 0, "share")]]  # fmt: skip
     few = replace(table(rows), places=1)
     (shown,) = publish(report(Section("s", "S", "Lead.", (few,))), 10).tables()
-    assert shown.rows[1] == ("500-999", HIDDEN, HIDDEN, HIDDEN, Measure(0.008, 0))
+    assert shown.rows[1] == ("500-999", HIDDEN, HIDDEN, HIDDEN, Measure(0.008, 0, "share"))
     assert HIDDEN not in shown.rows[0]
 
 

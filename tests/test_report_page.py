@@ -238,10 +238,10 @@ def test_a_hidden_verdict_is_no_number() -> None:
 
 
 def test_findings_are_in_words() -> None:
-    assert "2 thresholds were passed" in html()
+    assert "2 thresholds were exceeded" in html()
     none = sample(passed=False)
-    assert "No threshold was passed" in page(none)
-    assert "threshold was passed" not in page(replace(none, thresholds=0))
+    assert "No threshold was exceeded" in page(none)
+    assert "threshold was exceeded" not in page(replace(none, thresholds=0))
 
 
 def test_versions_are_told_apart() -> None:
@@ -280,7 +280,7 @@ def test_pictures_for_phones_are_narrow(block: Chart | Map) -> None:
 
 def test_cells_without_a_number_draw_nothing() -> None:
     columns = (Column("Place"), Column("Share"))
-    rows = (("a", Share(1, 2)), ("b", None), ("c", HIDDEN), ("d", Measure(-0.5, 9)))
+    rows = (("a", Share(1, 2)), ("b", None), ("c", HIDDEN), ("d", Measure(-0.5, 9, "share")))
     table = Table("t", "T", columns, rows, "s")
     for look in ("bar", "dot", "ring", "tick"):
         for up in (False, True):

@@ -168,7 +168,7 @@ def test_a_cell_in_a_sentence_stays_a_cell() -> None:
     assert isinstance(found, Said) and found.cells == (Share(1, 4), HIDDEN)
     assert text(found) == "The share of records that are certain goes from 25.0% to (hidden) among 1,234 {tracts}."
     assert say("page.docs", page="a{b}.md") == "More in docs/a{b}.md."
-    both = joined("One {brace}.", say("people.guessing", guess=Measure(0.5, 10)))
+    both = joined("One {brace}.", say("people.guessing", guess=Measure(0.5, 10, "share")))
     assert text(both) == "One {brace}. Guessing reaches 50.0% for the same people."
     assert joined("One.", "Two.") == "One. Two."
 

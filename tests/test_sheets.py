@@ -39,9 +39,9 @@ RISK = Table(
     "Risk by size of block",
     (Column("size"), Column("persons"), Column("right", "precision"), Column("printed", "precision", published=True)),
     (
-        ("1-9", Count(12), Share(3, 12, 0.1, 0.5), Measure(0.25, 0)),
-        ("10-49", Count(12_345), Share(6000, 12_345), Measure(0.3, 0)),
-        ("50+", HIDDEN, None, Measure(0.35, 0)),
+        ("1-9", Count(12), Share(3, 12, 0.1, 0.5), Measure(0.25, 0, "share")),
+        ("10-49", Count(12_345), Share(6000, 12_345), Measure(0.3, 0, "share")),
+        ("50+", HIDDEN, None, Measure(0.35, 0, "share")),
         ("=1+1", Count(0), HIDDEN, None),
     ),
     "precision.parquet",
@@ -148,7 +148,7 @@ def test_the_first_sheet_says_what_the_report_is() -> None:
     public = book(sheets(publish(report(), 10)))["Read me"]
     assert str(public["A3"]).startswith("Public version")
     assert public["E6"] == "guessing: (hidden)"
-    assert "No threshold was passed." in book(sheets(replace(report(), findings=())))["Read me"].values()
+    assert "No threshold was exceeded." in book(sheets(replace(report(), findings=())))["Read me"].values()
 
 
 def test_the_last_sheet_has_the_definitions() -> None:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.model.records import Codes, Index, group_of_level, satisfies
-from glasshouse.model.release import Counts, Table, attributes_counted, counted
-from glasshouse.model.schema import Predicate, Recode, Schema
+from glasshouse.model.records import UNLIMITED, Codes, Index, group_of_level, satisfies
+from glasshouse.model.release import Counts, Table, attributes_counted, counted, counts_everyone
+from glasshouse.model.schema import EVERYONE, Predicate, Recode, Schema
 from glasshouse.model.tabulate import Tabulator
 from glasshouse.model.tabulate import compile_tables as compile_counting
 from glasshouse.program.answers import Answers
@@ -202,6 +202,24 @@ def divisions(tables: Iterable[Table], bins: Mapping[str, Recode]) -> tuple[Pred
     binned = {recode.attribute for recode in bins.values()}
     found = (one for table in tables for line in table.lines for some in counted(table, line) for one in some.sets)
     return tuple(dict.fromkeys(Predicate((one,)) for one in found if one[0] in binned))
+
+
+def records_allowed(published: Published, counts: Counts) -> tuple[int, int]:
+    """How many records the places have, at least and at most, by the tables that count all; UNLIMITED is no limit.
+
+    More tables together may allow less: the truth is inside all the same.
+    """
+    least, most = np.zeros(len(counts.places), np.int64), np.full(len(counts.places), UNLIMITED)
+    for table in published.tables:
+        if not counts_everyone(table) or table.sums:
+            continue
+        wholes = [[line.variable] for line in table.lines if line.predicate == EVERYONE]
+        for variables in (*wholes, [line.variable for line in table.leaves]):
+            if set(variables) <= counts.column.keys():
+                columns = [counts.column[variable] for variable in variables]
+                least = np.maximum(least, counts.lower[:, columns].sum(axis=1))
+                most = np.minimum(most, counts.upper[:, columns].sum(axis=1))
+    return int(least.sum()), min(int(most.sum()), UNLIMITED)
 
 
 def untold(schema: Schema, tables: Iterable[Table]) -> tuple[str, ...]:

@@ -3,10 +3,14 @@
 Noise makes numbers contradict each other. An attacker then looks for records whose counts differ least from those
 published: in sum (`absolute`), or in the sum of squares (`squared`), which is likeliest under Gaussian noise alike for
 all numbers (paper 004, equation 8, without a prior). Nothing about such records is certain, and nothing here says so.
+
+Rounding and cell keys print numbers that need not be true, each with an interval that is. An attacker uses both: of the
+records inside every interval, those nearest to the print.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +19,14 @@ from numpy.typing import NDArray
 from glasshouse.attack.published import Published, Unit, drawn
 from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Codes, Index
+from glasshouse.model.release import Counts
 from glasshouse.program.integer import Outcome, Proof
-from glasshouse.program.ladder import Ladder
+from glasshouse.program.ladder import Ladder, Rung
 from glasshouse.program.nearest import nearest
 from glasshouse.program.questions import one
-from glasshouse.program.tables.histogram import places_alone
+from glasshouse.program.tables.histogram import Compiled, places_alone
 
+Whole = NDArray[np.signedinteger]
 POWER = {"absolute": 1, "squared": 2}
 
 
@@ -30,24 +36,32 @@ class RebuiltFromNoise:
 
     place: Index
     codes: Codes
-    fits: NDArray[np.bool_]
+    fits: NDArray[np.bool_]  # every number: where intervals are published, inside every one of them
     error: NDArray[np.int64]  # UNLIMITED where none were found: the place has no records here
     floor: NDArray[np.int64]
     proof: tuple[Proof, ...]
-    rung: NDArray[np.int8]  # of places that fit
+    rung: NDArray[np.int8]  # of places without an error
     clock: bool  # the wall clock stopped some: another run may know more
 
 
 def rebuild_from_noise(
-    published: Published, unit: Unit, rng: np.random.Generator, measure: str, ladder: Ladder
+    published: Published,
+    unit: Unit,
+    rng: np.random.Generator,
+    measure: str,
+    ladder: Ladder,
+    print_: Counts | None = None,
 ) -> RebuiltFromNoise:
-    """Records that fit where any do, else the nearest."""
+    """Records that fit where any do, else the nearest; beside a print, the nearest to it inside the intervals."""
     counts = unit.counts
+    compiled = published.finest if published.binned.own.partial.any() else published.binned
+    if print_ is not None:
+        return _inside(published, compiled, counts, print_, rng, measure, ladder)
     if not counts.exact:
         raise InputError(
-            "the nearest records are looked for with exact numbers; intervals fit, or contradict each other"
+            "the nearest records are looked for with exact numbers; these are intervals: give what was printed, too "
+            "(--printed FILE)"
         )
-    compiled = published.finest if published.binned.own.partial.any() else published.binned
     problem = places_alone(compiled, counts)
     answers = one(problem, rng, ladder)
     fits = answers.fits[problem.program]
@@ -68,10 +82,45 @@ def rebuild_from_noise(
             places.append(np.full(len(some), number, np.int32))
             cells.append(some.astype(np.int32))
             times.append(found.x[some])
+    place, codes = _records(published, compiled, places, cells, times, rng)
+    return RebuiltFromNoise(
+        place, codes, error == 0, error, floor, tuple(proof), answers.rung[problem.program], clock
+    )  # fmt: skip
+
+
+def _inside(
+    published: Published, compiled: Compiled, counts: Counts, print_: Counts, rng: np.random.Generator, measure: str,
+    ladder: Ladder,
+) -> RebuiltFromNoise:  # fmt: skip
+    """The records nearest to a print of those inside every interval, place by place."""
+    columns, printed = ([one.column[variable] for variable in compiled.own.variables] for one in (counts, print_))
+    weights = np.ones(len(columns), np.int64)
+    found = [
+        nearest(
+            compiled, noisy, weights, power=POWER[measure], between=(low, high), ladder=ladder, thorough=False
+        )
+        for noisy, low, high in zip(
+            print_.lower[:, printed], counts.lower[:, columns], counts.upper[:, columns], strict=True
+        )
+    ]  # fmt: skip
+    used = [np.flatnonzero(one.x) for one in found]
+    place, codes = _records(
+        published, compiled, [np.full(len(some), number) for number, some in enumerate(used)], used,
+        [one.x[some] for one, some in zip(found, used, strict=True)], rng,
+    )  # fmt: skip
+    error = np.array([one.error for one in found], np.int64)
+    return RebuiltFromNoise(
+        place, codes, error < UNLIMITED, error, np.array([one.floor for one in found], np.int64),
+        tuple(one.proof for one in found), np.full(len(found), Rung.SOLVER, np.int8), any(one.clock for one in found),
+    )  # fmt: skip
+
+
+def _records(
+    published: Published, compiled: Compiled, places: Sequence[Whole], cells: Sequence[Whole], times: Sequence[Whole],
+    rng: np.random.Generator,
+) -> tuple[Index, Codes]:  # fmt: skip
+    """Records of cells of places, each so many times, sorted by place."""
     place, cell, count = (np.concatenate(part).astype(np.int64) for part in (places, cells, times))
     place, codes = np.repeat(place, count), drawn(compiled, np.repeat(cell, count), rng, published.schema)
     order = np.lexsort((*codes.T[::-1], place))
-    return RebuiltFromNoise(
-        place[order].astype(np.int32), np.ascontiguousarray(codes[order]), error == 0, error, floor, tuple(proof),
-        answers.rung[problem.program], clock,
-    )  # fmt: skip
+    return place[order].astype(np.int32), np.ascontiguousarray(codes[order])

@@ -88,6 +88,17 @@ class Attack(ABC, Generic[S]):
         """What is said at the end, from the data files in the folder; `said`: what every summary says first."""
 
 
+def how_many(records: int, tally: Tally) -> str:
+    """So many records; as a fact only where every set that fits has so many."""
+    from glasshouse.model.records import UNLIMITED
+
+    least, most = tally.counts["least"], tally.counts["most"]
+    if least == most:
+        return f"{records:,} records"
+    allowed = f"{least:,} to {most:,}" if most < UNLIMITED else f"{least:,} or more"
+    return f"one possible set of {records:,} records (the tables' own totals allow {allowed})"
+
+
 def write_summary(folder: Path, summary: Attacked, *, but: Collection[str] = ()) -> str:
     """Write what was found, without how the attack was run, for scripts that read files; the name of the file."""
     from glasshouse.engine.plain import plain

@@ -41,11 +41,11 @@ class Audited(Result[Summary]):
         return {**super().said(), "findings": list(self.ended.findings)}
 
     def lines(self) -> list[str]:
-        """The summary for people; last, the thresholds that were passed."""
+        """The summary for people; last, the thresholds that were exceeded."""
         name = "report.html" if "report.html" in self.files else "report-public.html"
         before = [f"{self.out} is up to date"] if self.ended.unchanged else []
         where = [f"-> {self.out / name}"] if self.out is not None else []
-        return [*before, *self.ended.lines, *where, *(f"passed: {line}" for line in self.ended.findings)]
+        return [*before, *self.ended.lines, *where, *(f"exceeded: {line}" for line in self.ended.findings)]
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ def plan_audit(config: Path | None = None, run: Run = Run(), **_: object) -> Pla
         for step in steps
     )  # fmt: skip
     width = max(len(step.name) for step in steps)
-    lines = [f"{asked.config.title}: about {files.persons:,.0f} persons"]
+    lines = [f"{asked.config.title}: about {files.persons:,} persons"]
     for step in steps:
         time = f"left out: {step.without}" if step.without else f"about {_told(step.seconds)}"
         lines.append(f"    {step.name:<{width}}  {step.says:<48}  {time}")
     lines.append(f"in all about {_told(total)} on two cores, and the report; nothing was done yet")
-    return Plan(told("audit", Planned(asked.config.title, round(files.persons), round(total), rows), lines))
+    return Plan(told("audit", Planned(asked.config.title, files.persons, round(total), rows), lines))
 
 
 def _printed(text: str) -> Printed:
@@ -224,7 +224,7 @@ class _Asked:
         stopped = any(one is not None and one.ended.stopped_by_clock for one in done.values())
         return Made(
             found.summary, outputs, _lines(found.summary), _notes(done), Tally(),
-            found.passed, complete=not stopped,
+            found.exceeded, complete=not stopped,
         )  # fmt: skip
 
 

@@ -45,6 +45,11 @@ class Setting:
         return self.protection is not None and self.of_tables and not self.protection.true
 
     @property
+    def intervals(self) -> bool:
+        """Does every number come with an interval that the true one lies in, whatever is printed?"""
+        return self.protection is not None and self.of_tables and self.protection.takes("values")
+
+    @property
     def scenario(self) -> str:
         """The tables that its function is told of, if it is told of any."""
         return str(self.options.get("scenario", ""))

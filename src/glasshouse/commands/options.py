@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from glasshouse.commands.declaration import Opt
 from glasshouse.errors import InputError
@@ -57,6 +57,10 @@ class Reading:
     assume_published: Annotated[
         str, Opt("Tables that are absent from the file and should be read as all zero.", metavar="all|seen|LIST")
     ] = "seen"
+    missing: Annotated[
+        Literal["zero", "hidden"],
+        Opt("What a number is that has no row in a long file: 0, or hidden (it may be anything from 0 up)."),
+    ] = "zero"
     all_places: Annotated[
         Path | None,
         Opt("A file with the code of every place there is; default: those that the tables name.", metavar="FILE"),
@@ -67,6 +71,12 @@ class Reading:
         return chosen_scenario(name, only, self.mapping)
 
     @property
+    def parameters(self) -> dict[str, str]:
+        """How it was read, as the manifest tells it; what is as usual is not told."""
+        usual = {"assume_published": self.assume_published}
+        return usual | ({"missing": self.missing} if self.missing != "zero" else {})
+
+    @property
     def inputs(self) -> dict[str, Path]:
         given = {"codebook": self.codebook, "all_places": self.all_places}
         return {role: path for role, path in given.items() if path is not None}
@@ -75,7 +85,7 @@ class Reading:
         """The table file, read this way."""
         from glasshouse.files.tables import open_tables
 
-        return open_tables(tables, scenario, self.codebook, self.all_places)
+        return open_tables(tables, scenario, self.codebook, self.all_places, self.missing)
 
 
 @dataclass(frozen=True)
@@ -157,6 +167,11 @@ def notes_on(file: TableFile, scenario: Scenario, assume: str) -> list[str]:
     if absent := file.absent(assume):
         notes.append(
             f"warning: no number of {_families(absent)}: taken as unpublished (--assume-published says otherwise)"
+        )
+    if short := file.seen.short:
+        notes.append(
+            f"warning: totals in {file.path.name} do not add up when numbers without a row are read as 0 (rows missing "
+            f"there: {short:,}); if rows were left out to hide them, say --missing hidden"
         )
     if columns := file.seen.columns:
         notes.append(f"note: columns not read: {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}")

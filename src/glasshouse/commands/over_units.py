@@ -26,7 +26,7 @@ def over_units(attack: Attack[S], asking: Asking) -> Ended[S]:
         "tables": [table.name for table in asking.scenario.tables],
         "level": asking.level,
         "seed": asking.seed,
-        "assume_published": asking.read.assume_published,
+        **asking.read.parameters,
         "effort": asking.run.effort,
         **asking.parameters,
         **({"units": list(asking.units)} if asking.units else {}),

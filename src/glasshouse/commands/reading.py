@@ -105,5 +105,5 @@ def _kept(source: Path) -> Path | tuple[str, bytes]:
 def _options(read: SomeTables) -> dict[str, Any]:
     """How the tables are to be read, where it is not as usual."""
     usual = SomeTables()
-    given = {name: getattr(read, name) for name in ("only", "codebook", "assume_published", "mapping")}
+    given = {name: getattr(read, name) for name in ("only", "codebook", "assume_published", "missing", "mapping")}
     return {name: value for name, value in given.items() if value != getattr(usual, name)}

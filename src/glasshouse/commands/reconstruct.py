@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prepared
+from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prepared, how_many
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import ScenarioName, Seed, Solving, SomeTables, TablesGiven
 from glasshouse.commands.over_units import over_units
@@ -68,11 +68,21 @@ def reconstruct(
             metavar="absolute|squared",
         ),
     ] = "",
+    printed: Annotated[
+        Path | None,
+        Opt(
+            "What was printed, where the tables are intervals: of the records inside them, the nearest to it "
+            "(needs --nearest).",
+            metavar="FILE",
+        ),
+    ] = None,
     read: SomeTables = SomeTables(),  # noqa: B008  # frozen
     run: Solving = Solving(),  # noqa: B008  # frozen
 ) -> Reconstructed:
     """Rebuild records from tables: one set that fits every number, drawn with the seed."""
     chosen = read.scenario(scenario, read.only)
+    if printed is not None and not nearest:
+        raise InputError("--printed needs --nearest absolute or --nearest squared")
     if nearest:
         place = chosen.geography.place
         if level not in (None, place):
@@ -80,20 +90,24 @@ def reconstruct(
         level = place
     parameters = {"nearest": nearest} if nearest else {}
     codes = tuple(sorted(set(units)))
-    asking = Asking(tables, chosen, scenario, level, seed, read, run, parameters, {}, codes)
-    return Reconstructed(over_units(_Reconstruct(nearest), asking))
+    asking = Asking(tables, chosen, scenario, level, seed, read, run, parameters, {"printed": printed}, codes)
+    return Reconstructed(over_units(_Reconstruct(nearest, printed), asking))
 
 
 @dataclass(frozen=True)
 class _Reconstruct(Attack[Rebuilt]):
     nearest: str
+    printed: Path | None
     command = "reconstruct"
     kind = Rebuilt
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Item], near: Path) -> Prepared:
-        from glasshouse.commands.work.reconstruct import Rebuilding, rebuild, schemas
+        from glasshouse.commands.work.reconstruct import Rebuilding, rebuild, schemas, with_print
 
         asked = job.asking(Rebuilding, nearest=self.nearest)
+        if self.printed is not None:
+            file = asking.read.open(self.printed, asking.scenario)
+            items = with_print(items, job, file, asking.read.assume_published, near)
         return Prepared(asked, items, rebuild, schemas(asking.scenario, job.published))
 
     def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:
@@ -104,17 +118,21 @@ class _Reconstruct(Attack[Rebuilt]):
         places = geography.told({geography.place: counts["places"], geography.unit: tally.units - len(tally.refused)})
         numbers = (counts["records"], counts["places"], counts["fits"])
         if self.nearest:
-            line = (
-                f"{counts['records']:,} records in {places}; they fit every number of {counts['fits']:,}, and "
-                f"elsewhere come nearest ({self.nearest} error {counts['error']:,} in all; nothing is certain there)"
+            fit = geography.told({geography.place: counts["fits"]})
+            said_of = (
+                f"inside every interval of {fit}, and nearest to what was printed"
+                if self.printed
+                else f"they fit every number of {fit}, and elsewhere come nearest"
             )
+            error = f"{self.nearest} error {counts['error']:,} in all; nothing is certain"
+            line = f"{counts['records']:,} records in {places}; {said_of} ({error}{'' if self.printed else ' there'})"
             if without := counts["without"]:
                 line += f"; {geography.told({geography.place: without})} left without records, within the limits"
             summary = Rebuilt(**asdict(said), records=numbers[0], places=numbers[1], recounted=numbers[2],
                               error=counts["error"], without_records=counts["without"])  # fmt: skip
             return Concluded(summary, [f"{line}"])
         summary = Rebuilt(**asdict(said), records=numbers[0], places=numbers[1], recounted=numbers[2])
-        found = f"{counts['records']:,} records in {places}; counted again, they give every"
+        found = f"{how_many(counts['records'], tally)} in {places}; counted again, they give every"
         if not tally.refused:
             return Concluded(summary, [f"{found} published number"])
         left = geography.told({geography.unit: len(tally.refused)})

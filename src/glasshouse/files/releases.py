@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
+from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.release import Counts, Release, counts_everyone
 from glasshouse.scenarios.load import Scenario
+
+Missing = Literal["zero", "hidden"]  # what a number without a row in a long file is: 0, or not told
 
 
 @dataclass
@@ -26,6 +31,7 @@ class Seen:
     units: set[str] = field(default_factory=set)
     cells: int = 0
     sparse: bool = True  # zeros may have been left out: so it is with long files alone
+    short: int = 0  # absent numbers read as 0, though a total that counts them then does not add up
     counted_in: str = "line"
     listed: bool = False  # a list says which places there are
 
@@ -79,13 +85,17 @@ def _listed(assume: str) -> set[str]:
 class Builder:
     """Puts the rows of a unit into arrays whose columns are the same for every unit."""
 
-    def __init__(self, path: Path, scenario: Scenario, seen: Seen, levels: Sequence[str], assume: str) -> None:
-        self.path, self.scenario, self.seen = path, scenario, seen
+    def __init__(
+        self, path: Path, scenario: Scenario, seen: Seen, levels: Sequence[str], assume: str, missing: Missing
+    ) -> None:
+        self.path, self.scenario, self.seen, self.missing = path, scenario, seen, missing
         everywhere = published(scenario, seen, assume)
         self.variables = {level: everywhere[level] for level in levels if level in everywhere}
         self.column = {
             level: pl.DataFrame({"variable": names}).with_row_index("column") for level, names in self.variables.items()
         }
+        looked_at = self.variables if seen.sparse and missing == "zero" else ()
+        self.totals = {level: list(_totals(scenario, self.variables[level])) for level in looked_at}
 
     def release(self, rows: pl.DataFrame) -> Release:
         """The release of one unit; an area that only finer rows tell of is there too, with zeros.
@@ -126,7 +136,39 @@ class Builder:
         lower = np.zeros((len(places), len(variables)), np.int64)
         lower[row, column] = rows["lower"].to_numpy()
         upper = lower
-        if not bool((rows["lower"] == rows["upper"]).all()):
-            upper = lower.copy()
+        hidden = self.seen.sparse and self.missing == "hidden" and rows.height < lower.size
+        if hidden or not bool((rows["lower"] == rows["upper"]).all()):
+            upper = np.full_like(lower, UNLIMITED) if hidden else lower.copy()
             upper[row, column] = rows["upper"].to_numpy()
+        if self.totals.get(level) and rows.height < lower.size:
+            given = np.zeros(lower.shape, np.bool_)
+            given[row, column] = True
+            self.seen.short += _short(self.totals[level], lower, upper, given)
         return Counts(level, tuple(places), variables, lower, upper)
+
+
+def _totals(scenario: Scenario, variables: Sequence[str]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Numbers and the numbers that add up to them: subtotals of a table, and the whole of it in another table."""
+    column = {variable: number for number, variable in enumerate(variables)}
+    lines = [(table, line) for table in scenario.tables for line in table.lines if line.variable in column]
+    whole = {line.predicate: column[line.variable] for table, line in reversed(lines) if line.predicate is not None}
+    for table, line in lines:
+        parts = [table.line(number).variable for number in line.parts]
+        if parts and all(part in column for part in parts):
+            yield column[line.variable], np.array([column[part] for part in parts], np.int64)
+    for table in scenario.tables:
+        leaves = [line.variable for line in table.leaves]
+        counts_once = table.universe in whole and not table.tally and not table.sums
+        if counts_once and len(leaves) > 1 and set(leaves) <= set(column):
+            yield whole[table.universe], np.array([column[leaf] for leaf in leaves], np.int64)
+
+
+def _short(
+    totals: Sequence[tuple[int, NDArray[np.int64]]], lower: Count, upper: Count, given: NDArray[np.bool_]
+) -> int:
+    """How many numbers that are not given would have to be more than 0, or some of them, for totals to add up."""
+    short = np.zeros(given.shape, np.bool_)
+    for total, parts in totals:
+        failing = np.flatnonzero(given[:, total] & (lower[:, total] > upper[:, parts].sum(axis=1)))
+        short[np.ix_(failing, parts)] |= ~given[np.ix_(failing, parts)]
+    return int(short.sum())

@@ -20,7 +20,7 @@ from glasshouse.files.codebook import Codebook
 from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
 from glasshouse.files.places import PlaceColumns, check_codes, listed_places, place_columns, read_codes
 from glasshouse.files.regroup import by_key, regroup
-from glasshouse.files.releases import Builder, Seen, absent
+from glasshouse.files.releases import Builder, Missing, Seen, absent
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Release
 from glasshouse.scenarios.load import Scenario, known_scenarios, load
@@ -43,6 +43,7 @@ class TableFile:
     scenario: Scenario
     codebook: Codebook
     places: Path | None = None  # a list of every place there is
+    missing: Missing = "zero"  # what a number without a row is, in a file that has a row for each
     seen: Seen = field(default_factory=Seen)
 
     def rows(self, watch: Watch = unwatched) -> Iterator[pl.DataFrame]:
@@ -282,7 +283,7 @@ class TableFile:
 
         builder: Builder | None = None
         for group in regroup(inner(), "unit", near=near):
-            builder = builder or Builder(self.path, self.scenario, self.seen, within, assume)
+            builder = builder or Builder(self.path, self.scenario, self.seen, within, assume, self.missing)
             for _, rows in by_key(group, "unit"):
                 given += rows.height
                 watch(0.5 + 0.5 * given / total)
@@ -292,7 +293,7 @@ class TableFile:
             raise InputError(f"{self.path.name}: no number of a table of {self.scenario.title}; nothing to work on")
         if not above.is_empty():
             levels = [level for level in geography.levels if level not in within]
-            yield Builder(self.path, self.scenario, self.seen, levels, assume).release(above)
+            yield Builder(self.path, self.scenario, self.seen, levels, assume, self.missing).release(above)
 
     def _listed(self) -> Iterator[pl.DataFrame]:
         """The places of the list, if there is one; `names_places` holds only once they have been read."""
@@ -307,12 +308,14 @@ class TableFile:
         return absent(self.scenario, self.seen, assume)
 
 
-def open_tables(path: Path, scenario: Scenario, codebook: Path | None = None, places: Path | None = None) -> TableFile:
+def open_tables(
+    path: Path, scenario: Scenario, codebook: Path | None = None, places: Path | None = None, missing: Missing = "zero"
+) -> TableFile:
     """A table file, not read yet; a `codebook` translates the names of an NHGIS extract, `places` lists every place."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
     names = Codebook.read(codebook, scenario) if codebook else Codebook.beside(path, scenario)
-    return TableFile(path, scenario, names, places)
+    return TableFile(path, scenario, names, places, missing)
 
 
 def _counts(source: Source, frame: pl.DataFrame, column: str, blank: int | None = None) -> pl.Series:

@@ -121,7 +121,7 @@ def _cell(column: PaperColumn, row: Row) -> Cell:
         return Count(int(value), people=not column.published)
     number = float(value)
     if column.published:
-        return Measure(number, 0)
+        return Measure(number, 0, "share")
     low, high = (_end(row.get(f"{column.name}_{end}")) for end in ("low", "high"))
     if column.ratio is not None:
         part, whole, times = column.ratio

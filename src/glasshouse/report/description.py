@@ -2,6 +2,7 @@
 
 A number knows how many persons it is about, so that the public version (`report.publish`) can hide what is about too
 few. A chart holds no numbers of its own: it is drawn from the table that stands under it, and is as public as that.
+A number has a unit, and so has the term that defines it: a report in which the two differ is refused.
 """
 
 from __future__ import annotations
@@ -9,72 +10,39 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Final, Literal
+from typing import Literal
 
-from glasshouse.report.language import one as one_text
+from glasshouse.errors import GlasshouseBug
+from glasshouse.report.cells import (
+    DASH,
+    HIDDEN,
+    Cell,
+    Count,
+    Hidden,
+    Measure,
+    Said,
+    Sentence,
+    Share,
+    Style,
+    Unit,
+    interval,
+    literal,
+    said,
+    styled,
+    text,
+    unit_of,
+    value_of,
+    words,
+)
+
+__all__ = [  # of numbers and sentences, which are written in `cells`
+    "DASH", "HIDDEN", "Cell", "Count", "Hidden", "Measure", "Said", "Sentence", "Share", "Style",
+    "Unit", "interval", "literal", "said", "styled", "text", "unit_of", "value_of", "words",
+]  # fmt: skip
 
 Version = Literal["internal", "public"]
-Style = Literal["share", "points", "number"]  # 12.3%, +1.2 points, 3.14
 Tone = Literal["bad", "good", "plain"]
 Ring = tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True)
-class Count:
-    """So many. Of persons, or of what stands for persons (records, blocks); `people=False`: of tables, settings, ..."""
-
-    value: int
-    people: bool = True
-
-
-@dataclass(frozen=True)
-class Share:
-    """A part of a whole, both counted; with an interval where it is an estimate."""
-
-    part: int
-    whole: int
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def value(self) -> float:
-        return self.part / self.whole
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A number that is no count, about `over` persons (0: about none, as a budget); a range where it is not exact."""
-
-    value: float
-    over: int
-    style: Style = "share"
-    low: float | None = None
-    high: float | None = None
-
-
-class Hidden:
-    """In place of a number about too few persons, in the public version."""
-
-    def __repr__(self) -> str:
-        return "HIDDEN"
-
-
-HIDDEN: Final = Hidden()
-Cell = Count | Share | Measure | Hidden | str | None  # None: this run has no such number
-
-
-@dataclass(frozen=True)
-class Said:
-    """A sentence with numbers: `{}` in the template stands for a cell, so that the public version can hide it.
-
-    A plain string is a sentence too, but only one without numbers about people. `text` puts either into words.
-    """
-
-    template: str  # of str.format: a literal brace is doubled
-    cells: tuple[Cell, ...]
-
-
-Sentence = str | Said
 
 
 @dataclass(frozen=True)
@@ -86,6 +54,7 @@ class Definition:
     meaning: str
     worse: str  # the way that is worse, "higher" or "lower", if one is
     page: str = ""  # of docs/
+    units: tuple[Unit, ...] = ()  # that its numbers are given in; no other is printed
 
 
 @dataclass(frozen=True)
@@ -341,7 +310,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. `findings` are thresholds that were passed; `certificate` is what the run was, key by key."""
+    """All of it. `findings` are thresholds that were exceeded; `certificate` is what the run was, key by key."""
 
     title: str
     about: str
@@ -351,9 +320,23 @@ class Report:
     sections: tuple[Section, ...]
     definitions: tuple[Definition, ...]
     certificate: tuple[tuple[str, str], ...]
-    thresholds: int = 0  # how many were set, passed or not
+    thresholds: int = 0  # how many were set, exceeded or not
     verdict: Sentence = ""  # all of it in one sentence
     listed: bool = True  # its numbers are in numbers.csv, and the page's script tells of each
+
+    def __post_init__(self) -> None:
+        units = {one.term: one.units for one in self.definitions if one.units}
+        numbers = [(verdict.term, verdict.number) for verdict in self.verdicts]
+        numbers += [
+            (column.term, cell) for table in self.tables() for row in table.rows
+            for column, cell in zip(table.columns, row, strict=True)
+        ]  # fmt: skip
+        for term, cell in numbers:
+            unit = unit_of(cell)
+            if unit is not None and unit not in units.get(term, (unit,)):
+                raise GlasshouseBug(
+                    f"a number of '{term}' is given as {unit}; it is defined as {', '.join(units[term])}"
+                )
 
     def tables(self) -> Iterator[Table]:
         """Every table once, in the order of the page: those under pictures too."""
@@ -367,72 +350,3 @@ class Report:
 
     def definition(self, term: str) -> Definition:
         return next(one for one in self.definitions if one.term == term)
-
-
-# A number as text: the same in every rendering
-
-DASH = "\N{EN DASH}"
-
-
-def words(cell: Cell) -> str:
-    """A cell as it is printed, without its interval.
-
-    >>> words(Share(3, 4)), words(Count(12345)), words(Measure(0.031, 0, "points")), words(HIDDEN)
-    ('75.0%', '12,345', '+3.1 points', 'hidden')
-    """
-    match cell:
-        case None:
-            return DASH
-        case str():
-            return cell
-        case Hidden():
-            return one_text("numbers.hidden")
-        case Count():
-            return f"{cell.value:,}"
-        case Share():
-            return f"{cell.value:.1%}"
-        case Measure():
-            return styled(cell.value, cell.style)
-
-
-def literal(text: str) -> str:
-    """Text inside the template of a sentence: braces stand for themselves."""
-    return text.replace("{", "{{").replace("}", "}}")
-
-
-def text(sentence: Sentence) -> str:
-    """A sentence as it is printed, its cells in words.
-
-    >>> text("All of them."), text(Said("{} of {} persons.", (HIDDEN, Count(4000))))
-    ('All of them.', '(hidden) of 4,000 persons.')
-    """
-    if isinstance(sentence, str):
-        return sentence
-    return sentence.template.format(*(f"({words(cell)})" if cell is HIDDEN else words(cell) for cell in sentence.cells))
-
-
-def styled(value: float, style: Style) -> str:
-    if style == "share":
-        return f"{value:.1%}"
-    if style == "points":
-        return one_text("numbers.points").format(value=round(100 * value, 1) + 0.0)  # and no minus before 0
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def interval(cell: Cell) -> str:
-    """The interval of a cell in words, if it has one: `70.1% to 80.4%`."""
-    if not isinstance(cell, (Share, Measure)) or cell.low is None or cell.high is None:
-        return ""
-    style: Style = cell.style if isinstance(cell, Measure) else "share"
-    return one_text("numbers.interval").format(low=styled(cell.low, style), high=styled(cell.high, style))
-
-
-def said(cell: Cell) -> str:
-    """A cell with its interval, in words."""
-    reach = interval(cell)
-    return f"{words(cell)} ({reach})" if reach else words(cell)
-
-
-def value_of(cell: Cell) -> float | None:
-    """A cell as a number to draw, if it is one."""
-    return float(cell.value) if isinstance(cell, (Count, Share, Measure)) else None

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from glasshouse.errors import GlasshouseBug, unknown
 
@@ -68,7 +69,7 @@ def several(key: str) -> tuple[str, ...]:
     return tuple(map(str, found))
 
 
-def entries(key: str) -> list[Mapping[str, str]]:
+def entries(key: str) -> list[Mapping[str, Any]]:
     """A list of tables of texts."""
     found = all_of(key)
     return [dict(one) for one in found] if isinstance(found, list) else []

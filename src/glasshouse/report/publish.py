@@ -192,9 +192,10 @@ def _measure(measure: Measure, t: int) -> Cell:
     if measure.over == 0:
         return measure
     over = rounded(measure.over, t)
-    if over is None or (measure.style != "number" and over < COARSE * t):
+    plain = measure.style not in ("share", "points")
+    if over is None or (not plain and over < COARSE * t):
         return HIDDEN
-    if measure.style == "number":
+    if plain:
         value, low, high = (
             _two_digits(measure.value, ROUND_HALF_UP),
             None if measure.low is None else _two_digits(min(measure.low, measure.value), ROUND_FLOOR),

@@ -24,8 +24,8 @@ from glasshouse.report.description import (
 from glasshouse.report.language import all_of, entries, has, language, languages, one, several, table
 
 __all__ = [
-    "all_of", "columns", "entries", "joined", "language", "languages", "phrase", "plain", "say", "several", "table",
-    "worse_of",
+    "all_of", "columns", "entries", "joined", "language", "languages", "measured", "phrase", "plain", "say",
+    "several", "table", "worse_of",
 ]  # fmt: skip
 _CELLS = (Count, Share, Measure, Hidden)
 
@@ -64,6 +64,12 @@ def phrase(key: str, **fields: int | float | str) -> str:
 def plain(key: str, otherwise: str) -> str:
     """A text if the language has it."""
     return phrase(key) if has(key) else otherwise
+
+
+def measured(term: str, value: float, over: int, low: float | None = None, high: float | None = None) -> Measure:
+    """A number that is no count, in the unit that the definition of its term names first."""
+    unit = next(entry["units"][0] for entry in entries("definition") if entry["term"] == term)
+    return Measure(value, over, unit, low, high)
 
 
 def worse_of(meaning: Definition) -> str:

@@ -38,7 +38,7 @@ class Exposed:
 
 @dataclass(frozen=True)
 class Exposure:
-    """How many persons are exposed how much, and the share whose posterior is above a threshold."""
+    """How many persons are exposed how much, and the share whose posterior exceeds a threshold."""
 
     persons: int
     levels: tuple[str, ...]  # that the file can speak of, finest first

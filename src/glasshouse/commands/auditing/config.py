@@ -54,6 +54,7 @@ class Input(_Part):
     geometry: File | None = Field(default=None, description="where places lie: GeoJSON, or codes with x and y")
     codebook: File | None = option(vary, "codebook")
     assume_published: str = option(vary, "assume_published")
+    missing: Literal["zero", "hidden"] = option(vary, "missing")
 
 
 class Synthetic(_Part):
@@ -138,7 +139,7 @@ class Microdata(_Part):
 
 
 class Thresholds(_Part):
-    """What may not be passed: exit code 1 if it is."""
+    """What may not be exceeded (solvar_mean: gone below): exit code 1 if it is."""
 
     share_certain: Rate | None = Field(default=None, description="share of records that are certain")
     zero_solvar_share: Rate | None = Field(default=None, description="share of blocks with one solution")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +15,10 @@ from glasshouse.files.frames import open_source
 from glasshouse.files.geometry import read_shapes
 from glasshouse.files.records import open_records
 from glasshouse.files.tables import open_tables
+from glasshouse.model.schema import EVERYONE
 from glasshouse.scenarios.load import Scenario, load
 
 PERFECT = "perfect"  # who knows the place, sex and age of everybody: the truth itself, read as a list
-BYTES_A_PERSON = {".parquet": 5, ".gz": 8, ".csv": 60, ".zip": 10}  # of published tables, roughly
-BYTES_A_RECORD = {".parquet": 8, ".gz": 7, ".csv": 40}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Files:
     geometry: Path | None
     coordinates: Path | None  # of places, where that is what the geometry is
     lists: dict[str, Path]
-    persons: float  # about how many
+    persons: int  # about how many
     named: bool = True  # the records say who is who (person_id)
 
     @property
@@ -86,7 +87,7 @@ def files_of(config: Config, folder: Path) -> Files:
         given.household_tables or (folder / "household-tables.parquet" if made else None),
         given.occupancy_tables or (folder / "occupancy-tables.parquet" if made else None),
         given.properties, geometry, geometry if geometry and _is_table(geometry) else None, lists,
-        _counted(source) if source else _about(tables, BYTES_A_PERSON), named,
+        _records_in(source) if source else _counted_by(tables, load(config.scenario), given.codebook), named,
     )  # fmt: skip
 
 
@@ -101,14 +102,29 @@ def _has(path: Path, *columns: str) -> bool:
     return set(columns) <= set(open_source(path).columns)
 
 
-def _counted(path: Path) -> float:
-    """How many records a file has; about, where it would have to be unpacked for that."""
+def _records_in(path: Path) -> int:
+    """How many records a file has."""
     if path.suffix.lower() == ".parquet":
-        return float(pl.scan_parquet(path).select(pl.len()).collect().item())
-    if path.suffix.lower() == ".csv":
-        with path.open("rb") as stream:
-            return float(sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")))
-    return _about(path, BYTES_A_RECORD)
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
+        return max(sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")) - 1, 0)
+
+
+def _counted_by(path: Path, scenario: Scenario, codebook: Path | None) -> int:
+    """How many records published tables count, at least: the most that one of them counts in all places."""
+    whole = {
+        line.variable: table.name if line in table.leaves else line.variable
+        for table in scenario.tables
+        if table.universe == EVERYONE and not table.tally and not table.sums
+        for line in table.lines
+        if line in table.leaves or line.predicate == EVERYONE
+    }
+    found: Counter[str] = Counter()
+    for rows in open_tables(path, scenario, codebook).rows():
+        here = rows.filter(pl.col("level") == scenario.geography.place, pl.col("variable").is_in(list(whole)))
+        told = here.with_columns(pl.col("variable").replace_strict(whole, default="")).group_by("variable")
+        found.update(dict(told.agg(pl.col("lower").sum()).iter_rows()))
+    return max(found.values(), default=0)
 
 
 def refuse_unreadable(config: Config, files: Files, scenario: Scenario) -> None:
@@ -131,8 +147,3 @@ def refuse_unreadable(config: Config, files: Files, scenario: Scenario) -> None:
             read_shapes(given.geometry, scenario.geography)
         except InputError as error:
             raise InputError(f"input.geometry: {error}") from None
-
-
-def _about(path: Path, size: dict[str, int]) -> float:
-    """How many persons a file is about, from its size: good enough to say how long it takes."""
-    return path.stat().st_size / size.get(path.suffix.lower(), 40)

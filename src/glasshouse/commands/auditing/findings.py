@@ -22,7 +22,20 @@ from glasshouse.errors import InputError
 from glasshouse.files.geometry import read_shapes
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
 from glasshouse.model.geography import plural
-from glasshouse.report.description import Cell, Measure, Report, Said, Section, Sentence, Shape, Share, Tone, Verdict
+from glasshouse.report.description import (
+    Cell,
+    Measure,
+    Report,
+    Said,
+    Section,
+    Sentence,
+    Shape,
+    Share,
+    Tone,
+    Verdict,
+    styled,
+    words,
+)
 from glasshouse.report.sections import answers as audit_answers
 from glasshouse.report.sections import certainty as audit_certainty
 from glasshouse.report.sections import people as audit_people
@@ -43,7 +56,7 @@ class Findings:
 
     report: Report
     summary: Summary
-    passed: tuple[str, ...]  # thresholds that were passed, in words
+    exceeded: tuple[str, ...]  # thresholds that were exceeded, in words
 
 
 class _Found:
@@ -215,7 +228,7 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
         cells["detected_blocks"] = Share(said["certain"], said["blocks"]) if said["blocks"] else None
     if "noise" in found.done:
         section, summary["posterior"] = found.noise()
-        cells["posterior"] = Measure(summary["posterior"], 0)
+        cells["posterior"] = Measure(summary["posterior"], 0, "share")
         sections.append(section)
     compared = found.frame("compared", "summary.parquet") if "compare" in found.done else None
     people = _about_whom(found, certainty, rates, data)
@@ -245,27 +258,27 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
         audit_people.verdict(rates, data, attacker, found.why_not("reidentify")),
         audit_answers.verdict(compared, people, found.why_not("compare")),
     )
-    # a threshold looks at whole records, so that it is not passed because less is told, and less compared
+    # a threshold looks at whole records, so that it is not met because less is told, and less compared
     whole = {key: head[f"{key}_whole"] for key in ("share_certain", "zero_solvar_share", "solvar_mean")}
-    cells |= {key: Measure(value, certainty.persons) for key, value in whole.items() if value != summary[key]}
+    cells |= {key: Measure(value, certainty.persons, "share") for key, value in whole.items() if value != summary[key]}
     judged = {**summary, **whole}
-    passed = _passed(config, judged, cells)
+    exceeded = _exceeded(config, judged, cells)
     verdicts = tuple(
         replace(one, tone=_tone(config, keys, judged)) for one, keys in zip(verdicts, _JUDGED, strict=True)
     )
     about = _about(found, certainty)
     set_ = sum(value is not None for _, value in config.thresholds)
     report = Report(
-        config.title, about, "internal", verdicts, tuple(sentence for _, sentence in passed),
+        config.title, about, "internal", verdicts, tuple(sentence for _, sentence in exceeded),
         tuple(section for section in sections if section.blocks), (), tuple(certificate), set_,
         _in_one_sentence(certainty, verdicts, units),
     )  # fmt: skip
     report = replace(report, definitions=definitions(terms_of(report)))
     summary["skipped"] = {name: why for name, _, why in found.left_out}
     summary["thresholds"] = {key: value for key, value in config.thresholds if value is not None}
-    words = tuple(line for line, _ in passed)
-    summary["exceeded"] = words
-    return Findings(_with_known_sections(report), Summary(**summary), words)
+    lines = tuple(line for line, _ in exceeded)
+    summary["exceeded"] = lines
+    return Findings(_with_known_sections(report), Summary(**summary), lines)
 
 
 def _published(files: Files) -> str:
@@ -294,7 +307,7 @@ _JUDGED = (
 
 
 def _tone(config: Config, keys: Sequence[str], summary: Mapping[str, Any]) -> Tone:
-    """Passed or not, where the configuration has a threshold for it."""
+    """Exceeded or not, where the configuration has a threshold for it."""
     limits = {key: limit for key, limit in config.thresholds if key in keys and limit is not None}
     if not limits:
         return "plain"
@@ -368,13 +381,13 @@ def _about(found: _Found, certainty: Certainty) -> str:
     )  # fmt: skip
 
 
-# Which direction passes a threshold: higher for all but solvar
+# Which direction is beyond a threshold: higher for all but solvar
 
 _LOWER = ("solvar_mean",)
 
 
-def _passed(config: Config, summary: Mapping[str, Any], cells: Mapping[str, Cell]) -> list[tuple[str, Sentence]]:
-    """Thresholds that were passed: a line for the terminal, a sentence for the report."""
+def _exceeded(config: Config, summary: Mapping[str, Any], cells: Mapping[str, Cell]) -> list[tuple[str, Sentence]]:
+    """Thresholds that were exceeded: a line for the terminal, a sentence for the report."""
     found: list[tuple[str, Sentence]] = []
     for key, limit in config.thresholds:
         if limit is None:
@@ -385,6 +398,8 @@ def _passed(config: Config, summary: Mapping[str, Any], cells: Mapping[str, Cell
         if _beyond(key, value, limit):
             side = "below" if key in _LOWER else "above"
             what = phrase(f"audit.threshold.{key}")
-            words = f"{what} is {value:.1%}, {side} the threshold {key} = {limit:g}"
-            found.append((words, say(f"audit.{side}", what=what, value=cells[key], limit=limit)))
+            cell = cells[key]
+            said = styled(limit, cell.style if isinstance(cell, Measure) else "share")  # in the unit of the number
+            line = f"{what} is {words(cell)}, {side} the threshold {key} = {limit:g}"
+            found.append((line, say(f"audit.{side}", what=what, value=cell, limit=said)))
     return found

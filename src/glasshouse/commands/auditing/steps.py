@@ -211,7 +211,7 @@ def _reading(config: Config, tables: Sequence[str]) -> Given:
         if assumed not in ("all", "seen"):  # a list: of those that are looked at
             kept = [name.strip() for name in assumed.split(",") if not tables or name.strip() in tables]
             assumed = ",".join(kept) or "seen"
-        read |= {"assume_published": assumed, "codebook": config.input.codebook}
+        read |= {"assume_published": assumed, "missing": config.input.missing, "codebook": config.input.codebook}
     return read
 
 
@@ -250,8 +250,10 @@ def _compare_seconds(config: Config, persons: float) -> float:
     if config.protections is None:
         return 0
     plan = read_plan(config.protections.plan)
-    runs = len(config.protections.settings or plan.settings) * (config.protections.seeds or len(plan.seeds))
-    return 4 + runs * (4 + persons / 2500) / 2
+    seeds = config.protections.seeds or len(plan.seeds)
+    settings = [plan.setting(name) for name in config.protections.settings] or plan.settings
+    intervals = sum(one.intervals for one in settings)  # attacked in two ways, each of them slow
+    return 4 + seeds * (len(settings) * (4 + persons / 2500) / 2 + intervals * persons / 35)
 
 
 # What steps do beyond one function

@@ -62,7 +62,7 @@ class Asked:
         inputs = inputs_of({"data": self.tables, **self.further, **read.inputs}, self.scenario, read.mapping)
         to.refuse_beside("--values", to.values, inputs.values())
         parameters = {
-            "scenario": chosen.name, "tables": [table.name for table in chosen.tables], "assume_published": assume,
+            "scenario": chosen.name, "tables": [table.name for table in chosen.tables], **read.parameters,
             **self.parameters, "values": str(to.values) if to.values else "",
         }  # fmt: skip
 

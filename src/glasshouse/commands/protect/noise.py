@@ -77,7 +77,7 @@ def noise(
     to.refuse_beside("--measurements", measurements, inputs.values())
     assume = read.assume_published
     parameters = {
-        "scenario": chosen.name, "tables": [table.name for table in chosen.tables], "assume_published": assume,
+        "scenario": chosen.name, "tables": [table.name for table in chosen.tables], **read.parameters,
         "rho": str(rho) if rho else "", "budget": divided.name if divided else "", "neighbours": neighbours or "",
         "invariant": list(invariant), "postprocess": postprocess, "secure": secure, "seed": chance,
         "measurements": str(measurements) if measurements else "",

@@ -13,7 +13,9 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.commands.work.perturb import Method
     from glasshouse.scenarios.load import Scenario
 
-NOTE = "note: no complementary suppression was done: totals that stay may give hidden numbers away; see --also"
+GIVE_AWAY = "totals that stay may give hidden numbers away (vary and verify tell what still follows)"
+NOTE = f"note: only small counts were hidden: {GIVE_AWAY}; --also hides further cells"
+NOTE_ALSO = f"note: small counts and the cells of --also were hidden; that this is enough was not checked: {GIVE_AWAY}"
 
 
 @command(
@@ -40,4 +42,5 @@ def suppress(
 
     parameters = {"below": below, "zeros": zeros}
     asked = Asked("protect suppress", tables, scenario, read, to, parameters, {"also": also})
-    return Intervals(asked.protect(method, lambda said: f"{said.hidden:,} of {said.cells:,} numbers hidden", [NOTE]))
+    note = NOTE_ALSO if also else NOTE
+    return Intervals(asked.protect(method, lambda said: f"{said.hidden:,} of {said.cells:,} numbers hidden", [note]))

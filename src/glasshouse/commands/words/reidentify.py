@@ -295,9 +295,15 @@ def _left_lines(found: pl.DataFrame) -> list[str]:
         for row in rows.filter(~pl.col("data").str.starts_with(PUBLISHED)).iter_rows(named=True):
             lines.append(
                 f"    {row['data'] + ' ' + row['group']:<30}{row['share_in']:>8.1%}{row['share_out']:>9.1%}   "
-                f"{row['difference']:+.1%} ({row['low']:+.1%} to {row['high']:+.1%}), {_told_of(row)}"
+                f"{_points(row['difference'])} points ({_points(row['low'])} to {_points(row['high'])}), "
+                f"{_told_of(row)}"
             )
     return lines
+
+
+def _points(difference: float) -> str:
+    """A difference of two shares, in percentage points."""
+    return f"{100 * difference:+.1f}"
 
 
 def _told_of(row: Row) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glasshouse.assess.headline import Headline
-from glasshouse.commands.attack import Attacked, Concluded
+from glasshouse.commands.attack import Attacked, Concluded, how_many
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
@@ -93,7 +93,7 @@ def summarise(
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(told, indent=2) + "\n").encode())
     picture(places).save(folder / PICTURE)
-    lines = [*_lines(summary, job, counted is not None, jointly=jointly), *left_out]
+    lines = [*_lines(summary, job, tally, counted is not None, jointly=jointly), *left_out]
     return Concluded(summary, lines, [SUMMARY, PICTURE])
 
 
@@ -124,7 +124,7 @@ def _left_out(tally: Tally, scenario: Scenario) -> list[str]:
     return [f"    left out                   {scenario.geography.told({scenario.geography.unit: len(tally.refused)})}"]
 
 
-def _lines(summary: Summary, job: Job, with_uniques: bool, *, jointly: bool) -> list[str]:
+def _lines(summary: Summary, job: Job, tally: Tally, with_uniques: bool, *, jointly: bool) -> list[str]:
     from glasshouse.model.geography import plural
 
     head, areas, blocks = summary.headline, summary.areas, plural(job.scenario.geography.place)
@@ -142,7 +142,7 @@ def _lines(summary: Summary, job: Job, with_uniques: bool, *, jointly: bool) -> 
         return f"    {what:<{width}}{found}"
 
     lines = [
-        f"{head.population:,} records in {told_places}{untold}",
+        f"{how_many(head.population, tally)} in {told_places}{untold}",
         line(
             "certain",
             f"{_span(head.share_certain, head.share_certain_upper)} of all records{_as_far_as(told, left_out)}",

@@ -2,6 +2,10 @@
 
 A unit of the work is a setting with a seed. It calls the functions that a user would, in a folder of its own that is
 removed afterwards (or kept, with `--keep`). So what is compared is what the commands do.
+
+Tables whose numbers are intervals are published with their totals, and attacked in the two ways that an attacker has:
+place by place, by the records inside every interval that are nearest to the print; and the places of an area together,
+with the area's own tables. The risk is that of the way that finds more of the exposed.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from typing import Any, Literal, TypeVar
 
 import polars as pl
 
-from glasshouse.assess.comparison import MEASURES
+from glasshouse.assess.comparison import MEASURES, RISK
 from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.people.groups import EVERYBODY, EXPOSED
 from glasshouse.assess.rates import wilson
@@ -28,7 +32,7 @@ from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.commands.compare_plan import ComparePlan, Setting, times
 from glasshouse.commands.options import Run as Running
 from glasshouse.commands.options import Solving
-from glasshouse.commands.reconstruct import reconstruct
+from glasshouse.commands.reconstruct import Reconstructed, reconstruct
 from glasshouse.commands.reidentify import Reidentified, reidentify
 from glasshouse.commands.result import OUR_BUG, FileResult, Result
 from glasshouse.commands.tabulate import tabulate
@@ -41,7 +45,8 @@ from glasshouse.mechanism.spent import Spent
 from glasshouse.model.geography import plural
 from glasshouse.scenarios.load import load
 
-NAME = "rebuilt"
+NAME, RECORDS = "rebuilt", "records.parquet"
+TOGETHER = "together"  # the way that uses the tables of areas, too
 PRIOR = 0.5
 STEPS, NEAR, FARTHER = 12, 0.02, 8.0  # of looking for a budget with the noise of another setting; how near is enough
 HIGHER, LOWER = "higher", "lower"
@@ -139,9 +144,12 @@ class _Work:
 
     def _noted(self, made: Made) -> Made:
         """A step that was done; what it left out is counted."""
+        self.left_out += len(self._sound(made).refused) + len(made.ended.stopped_by_clock)
+        return made
+
+    def _sound(self, made: Made) -> Made:
         if made.code == OUR_BUG:
             raise GlasshouseBug(f"{self.run.told}: {made.command} met a bug of ours")
-        self.left_out += len(made.refused) + len(made.ended.stopped_by_clock)
         return made
 
     def protect(self) -> None:
@@ -149,8 +157,8 @@ class _Work:
         setting, truth = self.run.setting, self.job.truth
         if setting.of_tables and setting.protection is not None:
             exact, keywords = self.folder / "exact.parquet", setting.keywords(self.job.places, self.run.seed)
-            self._tabulate(truth, exact)
-            if setting.printed and setting.protection.takes("values"):
+            self._tabulate(truth, exact, subtotals=setting.intervals)
+            if setting.printed and setting.intervals:
                 keywords["values"] = self.values = self.folder / "values.parquet"
             keywords = {"scenario": self.job.plan.scenario, **keywords, "out": self.tables}
             self._accounted(setting.protection.function(exact, **keywords))
@@ -172,8 +180,9 @@ class _Work:
         self._accounted(setting.protection.function(self.job.truth, **keywords, out=out))
         return out
 
-    def _tabulate(self, records: Path, out: Path) -> None:
-        self._noted(tabulate(records, scenario=self.job.plan.scenario, out=out))
+    def _tabulate(self, records: Path, out: Path, *, subtotals: bool = False) -> None:
+        """Subtotals of exact numbers say nothing new; those that are protected on their own do."""
+        self._noted(tabulate(records, scenario=self.job.plan.scenario, out=out, subtotals=subtotals))
 
     def _matched(self) -> Fraction:
         """The budget with which tables of places err as much as those of another setting, nearly."""
@@ -200,24 +209,59 @@ class _Work:
     def attack(self) -> list[Row]:
         """Rebuild the records, see how sure that is, and look for people in them."""
         scenario, setting, seed = self.job.plan.scenario, self.run.setting, self.run.seed
-        printed = setting.printed
-        level = self.scenario.geography.place if setting.of_tables and not printed else None
-        rebuilt = reconstruct(
-            self.values if printed else self.tables, scenario=scenario, level=level, seed=seed,
-            nearest="absolute" if printed else "", run=self._solving("rebuilt"),
-        )  # fmt: skip
-        self.left_out += self._noted(rebuilt).summary.without_records or 0
+        place = self.scenario.geography.place
+        ways = self._ways()
         rows: list[Row] = []
-        if not printed:
+        if not setting.printed:
+            level = place if setting.of_tables else None  # intervals of areas take too long
             varied = vary(self.tables, scenario=scenario, level=level, seed=seed, run=self._solving("solvar"))
-            rows += _certainty(self._noted(varied).places, self.scenario.geography.place)
-        found = reidentify(
-            ((NAME, self.folder / "rebuilt"),), truth=self.job.truth,
-            published=self.records or self.folder / "rebuilt" / "records.parquet", attacker=self.job.attackers,
-            vary=None if printed else self.folder / "solvar", scenario=scenario, seed=seed,
-            run=Running(self.folder / "linked", workers=1),
+            rows += _certainty(self._noted(varied).places, place)
+        links = {way: self._linked(way, records) for way, records in ways.items()}
+        told = {way: _links(one, self.job.attackers) for way, one in links.items()}
+        found = {way: next((row[2] or 0.0 for row in some if row[1] == RISK), 0.0) for way, some in told.items()}
+        rows += told[max(found, key=lambda way: found[way])]  # the strongest; of equals the first
+        if len(found) > 1:
+            rows += [("run", f"{RISK}_{way}", share, None, None, None, HIGHER) for way, share in found.items()]
+        return [*rows, *self._infer()]
+
+    def _ways(self) -> dict[str, Path]:
+        """The records that each way of attack rebuilds.
+
+        Exact tables: with those of areas. Noise: the nearest, place by place. Intervals: both ways, and what was
+        printed is used too where it is no blank; units that take too long with their areas are as place by place.
+        """
+        setting, place = self.run.setting, self.scenario.geography.place
+        if not setting.of_tables:
+            self._noted(self._rebuilt(NAME))
+            return {NAME: self.folder / NAME / RECORDS}
+        near: dict[str, Any] = {"nearest": "absolute"} if setting.printed else {"level": place}
+        if setting.printed and setting.intervals:
+            near["printed"] = self.values
+        alone = self._noted(self._rebuilt(NAME, **near))
+        self.left_out += alone.summary.without_records or 0
+        if not setting.intervals:
+            return {NAME: self.folder / NAME / RECORDS}
+        together, geography = self._sound(self._rebuilt(TOGETHER)), self.scenario.geography
+        without = pl.col(place).str.head(geography.lengths[geography.unit]).is_in(list(together.refused))
+        filled = self.folder / f"{TOGETHER}.parquet"
+        pl.concat([together.records, alone.records.filter(without)]).write_parquet(filled)
+        return {NAME: self.folder / NAME / RECORDS, TOGETHER: filled}
+
+    def _rebuilt(self, name: str, **keywords: Any) -> Reconstructed:
+        """What one way rebuilds."""
+        scenario, seed = self.job.plan.scenario, self.run.seed
+        return reconstruct(self.tables, scenario=scenario, seed=seed, run=self._solving(name), **keywords)
+
+    def _linked(self, way: str, records: Path) -> Reidentified:
+        """The people who are found in rebuilt records."""
+        vary_ = None if self.run.setting.printed else self.folder / "solvar"
+        return self._noted(
+            reidentify(
+                ((NAME, records),), truth=self.job.truth, published=self.records or records,
+                attacker=self.job.attackers, vary=vary_, scenario=self.job.plan.scenario, seed=self.run.seed,
+                run=Running(self.folder / ("linked" if way == NAME else f"linked-{way}"), workers=1),
+            )
         )  # fmt: skip
-        return [*rows, *_links(self._noted(found), self.job.attackers), *self._infer()]
 
     def _solving(self, name: str) -> Solving:
         return Solving(self.folder / name, workers=1)

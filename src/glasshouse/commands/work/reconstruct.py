@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from glasshouse.attack.published import Published, recounted
+from glasshouse.attack.published import Published, records_allowed, recounted
 from glasshouse.attack.reconstruct import Rebuilt, reconstruct
 from glasshouse.attack.reconstruct_noisy import RebuiltFromNoise, rebuild_from_noise
-from glasshouse.engine.job import Done, Item, Job
-from glasshouse.errors import GlasshouseBug
+from glasshouse.engine.job import Done, Item, Job, make_job
+from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.records import record_frame
+from glasshouse.files.tables import TableFile
 from glasshouse.model.geography import Geography
 from glasshouse.model.records import UNLIMITED
+from glasshouse.model.release import Counts
 from glasshouse.program.integer import Proof
 from glasshouse.program.ladder import Rung
 from glasshouse.scenarios.load import Scenario
@@ -30,6 +34,27 @@ class Rebuilding(Job):
     """What all units of a reconstruction share."""
 
     nearest: str = ""  # where no records fit: the error to be least, absolute or squared
+
+
+@dataclass(frozen=True)
+class Printed(Item):
+    """A unit whose numbers are intervals, with what was printed."""
+
+    print_: Counts | None = None
+
+
+def with_print(items: Iterator[Item], job: Job, file: TableFile, assume: str, near: Path) -> Iterator[Item]:
+    """Units with what was printed of them; both files come in the order of the units' codes."""
+    level = job.scenario.geography.place
+    releases = file.releases(assume=assume, near=near)
+    _, printed = make_job(file, releases, level=level, seed=job.seed, effort=job.effort, seconds=job.seconds)
+    for item in items:
+        counts, print_ = item.unit.counts, next((one.unit.counts for one in printed if one.code == item.code), None)
+        if print_ is None or (counts.places, counts.variables) != (print_.places, print_.variables):
+            raise InputError(f"{file.path.name}: not the same places and numbers as the intervals; expected the same")
+        if not print_.exact:
+            raise InputError(f"{file.path.name}: has intervals; expected the numbers that were printed")
+        yield Printed(**{one.name: getattr(item, one.name) for one in fields(Item)}, print_=print_)
 
 
 def schemas(scenario: Scenario, published: Published) -> dict[str, pl.Schema]:
@@ -53,35 +78,39 @@ def rebuild(job: Rebuilding, item: Item) -> Done:
     rebuilt: Rebuilt | RebuiltFromNoise
     if job.nearest:
         rng = job.generator(item.code, QUESTION)
-        rebuilt = rebuild_from_noise(job.published, item.unit, rng, job.nearest, job.ladder)
+        print_ = item.print_ if isinstance(item, Printed) else None
+        rebuilt = rebuild_from_noise(job.published, item.unit, rng, job.nearest, job.ladder, print_)
         again, _ = recounted(job.published, item.unit, rebuilt.place, rebuilt.codes)
         if not np.array_equal(again, rebuilt.fits):
             raise GlasshouseBug(f"records rebuilt for {item.code} do not count up to its numbers where they should")
         known = rebuilt.error < UNLIMITED  # elsewhere nothing was found within the limits
         far = pl.Series("error", rebuilt.error)
         error = far.set(pl.Series(~known), None), pl.Series("error_floor", rebuilt.floor)
-        clock = rebuilt.clock
+        clock, near = rebuilt.clock, rebuilt.error > 0
         proof = [str(one) for one in rebuilt.proof]
     else:
         rebuilt = start_of(job, item)
         again, none = rebuilt.recounted, np.zeros(len(counts.places), np.int64)
         error = pl.Series("error", none), pl.Series("error_floor", none)
-        clock = False
+        clock, near = False, none > 0
         proof = [str(Proof.EXACT)] * len(none)
     population = np.bincount(rebuilt.place, minlength=len(counts.places)).astype(np.int64)
     method = METHOD.gather(rebuilt.rung.astype(np.int64))
     columns = [
         *place_columns(counts.places, item.code, scenario.geography),
         pl.Series("population", population),
-        pl.Series("method", np.where(again, method.to_numpy(), NEAREST), dtype=pl.String),
+        pl.Series("method", np.where(near, NEAREST, method.to_numpy()), dtype=pl.String),
         pl.Series("recounted", again),
         *error,
         pl.Series("proof", proof, dtype=pl.String),
     ]
     kept = named[rebuilt.place]
     records = _records(scenario, job.published, counts.places, rebuilt.place[kept], rebuilt.codes[kept])
+    least, most = records_allowed(job.published, counts)
     counted = {
         "records": int(kept.sum()),
+        "least": least,
+        "most": most,
         "places": int(named.sum()),
         "populated": int((population[named] > 0).sum()),
         "fits": int(again[named].sum()),

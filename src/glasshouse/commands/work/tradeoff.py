@@ -236,5 +236,7 @@ def _map(asked: Asked, found: Sequence[Front], coordinates: Floats) -> Figure:
         change = pl.Series("change", population_change(asked.matrix, relocation))
         changes.append(pl.DataFrame([change]).with_row_index("place").select(panel, "place", "change"))
         moved = flows(asked.matrix, relocation)
-        joined.append(moved.filter(pl.col("target") == largest_receiver(moved)).select(panel, "source", "target"))
+        receiver = largest_receiver(moved)  # None where nobody moves
+        into = moved.clear() if receiver is None else moved.filter(pl.col("target") == receiver)
+        joined.append(into.select(panel, "source", "target"))
     return change_map(pl.concat(changes), pl.concat(joined), coordinates, degrees=asked.degrees)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from glasshouse.assess.certain_groups import GROUPS, grouped
 from glasshouse.assess.one_solution import have_one_solution
 from glasshouse.attack.far import Far
-from glasshouse.attack.published import Published, recounted
+from glasshouse.attack.published import Published, records_allowed, recounted
 from glasshouse.attack.vary import Varied, admitted, vary
 from glasshouse.commands.work.reconstruct import METHOD, place_columns, start_of
 from glasshouse.engine.job import Done, Item, Job
@@ -83,8 +83,11 @@ def measure(job: Varying, item: Item) -> Done:
     clock = bool(far.clock.any() or varied.areas.clock.any())
     populated = (far.population > 0) & named
     proved = populated & np.array([proof != "undecided" for proof in far.proof], np.bool_)
+    least, most = records_allowed(job.published, item.unit.counts)
     counts = {
         "places": int(named.sum()),
+        "least": least,
+        "most": most,
         "populated": int(populated.sum()),
         "proved": int(proved.sum()),
         "zero": int((have_one_solution(far.most, far.proof) & populated).sum()),

@@ -273,7 +273,7 @@ def _front(book: Any, looks: _Looks, report: Report) -> None:
     if report.verdicts:
         line += 2
         sheet.write_string(line, 0, phrase("sheets.findings"), looks(bold=True))
-        for finding in report.findings or (phrase("sheets.none_passed"),):
+        for finding in report.findings or (phrase("sheets.none_exceeded"),):
             line += 1
             _paragraph(sheet, looks, line, finding, widths)
     if report.certificate:

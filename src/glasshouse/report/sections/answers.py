@@ -27,14 +27,16 @@ from glasshouse.report.description import (
     Words,
 )
 from glasshouse.report.sections.comparison import named
-from glasshouse.report.words import columns, phrase, say, several
+from glasshouse.report.words import columns, measured, phrase, say, several
 from glasshouse.report.words import table as texts
 
 ONE = "singleton"
 SOURCE = "compared/summary.parquet"
 # the measures that people look at, in this order; others are in the data files
 RISKS = {"found_exposed": "found", "precision_exposed": "precision", "agreement": "agreement", "found_all": "found"}
-USES = ("share_error", "dissimilarity_error", "population_error")
+USES = {  # with the term that says in which unit
+    "share_error": "use_shares", "dissimilarity_error": "use_segregation", "population_error": "use_populations",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class About:
         """A share of the most exposed."""
         return _part(share, self.exposed)
 
-    def cell(self, known: Mapping[str, Mapping[str, Any]], key: str) -> Cell:
-        """A measure of one setting, as a share of those it is about."""
+    def cell(self, known: Mapping[str, Mapping[str, Any]], key: str, term: str) -> Cell:
+        """A measure of one setting: as a share of those it is about, or in the unit of its term."""
         row = known.get(key)
         if row is None or row["value"] is None:
             return None
@@ -58,7 +60,7 @@ class About:
             return _part(row["value"], self._of(key), row["low"], row["high"])
         if key.startswith("precision_"):
             return _part(row["value"], self._putative(known, key), row["low"], row["high"])
-        return Measure(row["value"], self.persons, "share", row["low"], row["high"])
+        return measured(term, row["value"], self.persons, row["low"], row["high"])
 
     def guess(self, known: Mapping[str, Mapping[str, Any]], key: str) -> Cell:
         row = known.get(key)
@@ -179,7 +181,8 @@ def noise(levels: Sequence[tuple[str, float, float, float, float]], name: str, p
         "noise", phrase("noise.table", name=name),
         columns("noise.columns", "", "rho", "", "posterior", "posterior"),
         tuple(
-            (level, Measure(rho, 0, "number"), Measure(sd, 0, "number"), Measure(after, 0), Measure(ratio, 0, "number"))
+            (level, Measure(rho, 0, "number"), Measure(sd, 0, "number"), Measure(after, 0, "share"),
+             Measure(ratio, 0, "number"))
             for level, rho, sd, after, ratio in levels
         ),
         "noise.json", (phrase("noise.prior", prior=prior),),
@@ -199,8 +202,8 @@ def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str],
     risks = {key: value for key, value in RISKS.items() if key in set(summary["measure"])}
     costs = [name for name in summary["measure"].unique(maintain_order=True) if name.startswith(COST)]
     uses = {
-        name: phrase(f"protecting.uses.{kind}", level=_level(name, kind))
-        for kind in USES
+        name: (phrase(f"protecting.uses.{kind}", level=_level(name, kind)), term)
+        for kind, term in USES.items()
         for name in summary["measure"].unique(maintain_order=True)
         if name.startswith(kind) and (kind != "population_error" or name.endswith(_level(costs[0], COST)))
     }
@@ -208,14 +211,15 @@ def protections(summary: pl.DataFrame, about: About, refused: Mapping[str, str],
     columns = [Column(phrase("comparison.setting"), "front"), Column(phrase("comparison.protection"), "protection")]
     columns += [Column(titles[key], term) for key, term in risks.items()]
     columns += [Column(phrase("protecting.error", level=_level(name, COST)), "error") for name in costs]
-    columns += [Column(title, "use") for title in uses.values()]
+    columns += [Column(title, term) for title, term in uses.values()]
+    terms = {**risks, **dict.fromkeys(costs, "error"), **{name: term for name, (_, term) in uses.items()}}
     guesses = [key for key in risks if _some(summary, key)["baseline"].null_count() < _some(summary, key).height]
     columns += [Column(phrase("protecting.guessing", risk=titles[key]), "guess") for key in guesses]
     rows: list[tuple[Cell, ...]] = []
     for (setting, protect), part in summary.group_by("setting", "protect", maintain_order=True):
         known = {row["measure"]: row for row in part.iter_rows(named=True)}
         cells: list[Cell] = [str(setting), named(str(protect))]
-        cells += [about.cell(known, key) for key in (*risks, *costs, *uses)]
+        cells += [about.cell(known, key, term) for key, term in terms.items()]
         cells += [about.guess(known, key) for key in guesses]
         rows.append(tuple(cells))
     table = Table(
@@ -258,7 +262,7 @@ def verdict(summary: pl.DataFrame | None, about: About, why_not: str) -> Verdict
         return Verdict(title, None, said, phrase("protecting.best_meaning"), "found", "methods", SOURCE)
     none = points.filter(pl.col("protect") == "")["risk"].to_list()
     cells: dict[str, Cell] = {
-        "found": about.found(best.risk), "error": Measure(best.cost, about.persons),
+        "found": about.found(best.risk), "error": measured("error", best.cost, about.persons),
         "guess": None if best.guess is None else about.found(best.guess),
         "nothing": about.found(none[0]) if none else None,
     }  # fmt: skip

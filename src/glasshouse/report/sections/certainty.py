@@ -69,7 +69,7 @@ class Certainty:
     @property
     def solvar(self) -> Measure:
         low, high = self.head["solvar_mean"], self.head["solvar_mean_upper"]
-        return Measure(low, self.persons) if low == high else Measure(low, self.persons, "share", low, high)
+        return Measure(low, self.persons, "share") if low == high else Measure(low, self.persons, "share", low, high)
 
     @property
     def one_solution(self) -> Share:
@@ -141,7 +141,7 @@ def _areas(found: Certainty, level: str) -> Table:
         tuple(
             (
                 row[level], Count(row["population"]), Share(row["certain"], row["population"]),
-                Measure(row["solvar"], row["population"]),
+                Measure(row["solvar"], row["population"], "share"),
                 *(() if one else (Share(row["zero"], row["places"]),)),
             )
             for row in rows.iter_rows(named=True)
@@ -241,7 +241,7 @@ def size(found: Certainty) -> Section:
         if row["blocks"]:
             share = Share(row["zero_blocks"], row["blocks"], row["zero_share_low"], row["zero_share_high"])
             certain = Share(round(row["certain_share"] * row["population"]), row["population"])
-            printed = [Measure(census[row["band"]], 0)] if census else []
+            printed = [Measure(census[row["band"]], 0, "share")] if census else []
             rows.append((row["band"], Count(row["blocks"]), Count(row["population"]), share, certain, *printed))
     places, theirs = plural(found.place), phrase("size.published", reference=found.reference)
     table = Table(

@@ -73,7 +73,7 @@ def _probable(drawn: pl.DataFrame, words: dict[str, str]) -> Chart:
         for name in words:
             row = known.get(name)
             cells.append(None if row is None else Count(row["claims"]))
-            cells += [None if row is None else Measure(row[number], row["claims"]) for number in _BOX]
+            cells += [None if row is None else Measure(row[number], row["claims"], "share") for number in _BOX]
         rows.append((phrase("claims.prior", prior=str(prior)), str(k), *cells))
     inside = table("claims.box")
     columns = [Column(""), Column(phrase("claims.k"))]
@@ -112,8 +112,8 @@ def columns_picture(columns_used: pl.DataFrame, names: Names = Names()) -> Figur
         panel = phrase("claims.panel", about=words[str(multiplicity)])
         shares = dict(part.select("column", "share").iter_rows())
         claims = int(part["claims"].max() or 0)  # type: ignore[arg-type]  # a column of numbers
-        rows += [(panel, str(k), name, Measure(shares[name], claims)) for name in named if name in shares]
-        rows.append((panel, str(k), phrase("claims.alike"), Measure(int(str(k)) / max(len(named), 1), 0)))
+        rows += [(panel, str(k), name, Measure(shares[name], claims, "share")) for name in named if name in shares]
+        rows.append((panel, str(k), phrase("claims.alike"), Measure(int(str(k)) / max(len(named), 1), 0, "share")))
     columns = (Column(""), Column(phrase("claims.k")), Column(phrase("claims.column")), Column(phrase("claims.named")))
     found = Table("claims-columns", title, columns, tuple(rows), "summary.json: columns_used", keys=3)
     tiles = Tiles("columns-used", title, phrase("claims.columns_says"), found, 3, 1, 2, phrase("claims.named"), panel=0)

@@ -11,7 +11,11 @@ from glasshouse.report.words import entries, phrase, plain, several
 def definitions(used: Iterable[str]) -> tuple[Definition, ...]:
     """The definitions of the terms that are used, in the order of the file."""
     wanted = set(used)
-    return tuple(Definition(**entry) for entry in entries("definition") if entry["term"] in wanted)
+    return tuple(
+        Definition(**{**entry, "units": tuple(entry["units"])})
+        for entry in entries("definition")
+        if entry["term"] in wanted
+    )
 
 
 def label(name: str) -> str:

@@ -45,7 +45,9 @@ def verdict(rates: pl.DataFrame | None, data: str, attacker: str, why_not: str) 
         reason = why_not or phrase("people.nobody")
         return Verdict(title, None, phrase("page.not_measured", reason=reason), meaning, "precision", "methods", RATES)
     lost = row["advantage_low"] is not None and row["advantage_low"] <= 0
-    beside = say("people.guessing_lost" if lost else "people.guessing", guess=Measure(row["baseline"], row["putative"]))
+    beside = say(
+        "people.guessing_lost" if lost else "people.guessing", guess=Measure(row["baseline"], row["putative"], "share")
+    )
     precision = Share(row["confirmed"], row["putative"], row["low"], row["high"])
     return Verdict(title, precision, beside, meaning, "exposed", "identify", RATES)
 
@@ -79,7 +81,7 @@ def identify(
     if row is not None:
         lead = say(
             "people.lead", precision=Share(row["confirmed"], row["putative"], row["low"], row["high"]),
-            guess=Measure(row["baseline"], row["putative"]),
+            guess=Measure(row["baseline"], row["putative"], "share"),
         )  # fmt: skip
     return Section("identify", phrase("people.title"), lead, tuple(blocks))
 
@@ -97,7 +99,7 @@ def _rates(rates: pl.DataFrame, data: str, attackers: Sequence[str]) -> Table:
                 rows.append((
                     attacker, phrase(f"people.groups.{group}"), Count(row["population"]), Count(linked), Count(right),
                     Share(right, linked, row["low"], row["high"]) if linked else None,
-                    Measure(row["baseline"], linked) if linked and row["baseline"] is not None else None,
+                    Measure(row["baseline"], linked, "share") if linked and row["baseline"] is not None else None,
                     _advantage(row) if linked else None,
                     Share(min(right, row["population"]), row["population"]) if row["population"] else None,
                 ))  # fmt: skip
@@ -130,7 +132,7 @@ def _by_size(rates: pl.DataFrame, data: str, attacker: str, places: Mapping[str,
         (
             row["band"], Count(places.get(row["band"], 0)), Count(row["population"]), Count(row["putative"]),
             Count(row["confirmed"]), Share(row["confirmed"], row["putative"], row["low"], row["high"]),
-            None if row["baseline"] is None else Measure(row["baseline"], row["putative"]),
+            None if row["baseline"] is None else Measure(row["baseline"], row["putative"], "share"),
         )
         for row in some.sort(pl.col("band").str.extract(r"^(\d+)").cast(pl.Int64)).iter_rows(named=True)
     )  # fmt: skip
@@ -152,7 +154,7 @@ def _agreement(agreement: pl.DataFrame, names: Mapping[str, str]) -> Table:
                    other=names.get(row["with"], row["with"])),
             Count(row["population"]), Share(row["binned"], row["population"], row["binned_low"], row["binned_high"]),
             Share(row["exact"], row["population"], row["exact_low"], row["exact_high"]),
-            None if row["baseline"] is None else Measure(row["baseline"], row["population"]),
+            None if row["baseline"] is None else Measure(row["baseline"], row["population"], "share"),
         )
         for row in some.iter_rows(named=True)
     )  # fmt: skip

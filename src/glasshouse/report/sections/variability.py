@@ -76,7 +76,7 @@ def picture(places: pl.DataFrame, published: pl.DataFrame | None = None) -> Figu
         "solvar-share", phrase("variability.share"),
         (Column(persons.title), Column(blocks_), Column(phrase("size.one_solution"), "one_solution"),
          Column(phrase("variability.published"), "one_solution", published=True)),
-        (*shares, *((number(at), None, None, Measure(value, 0)) for at, value in marks)), "", keys=0,
+        (*shares, *((number(at), None, None, Measure(value, 0, "share")) for at, value in marks)), "", keys=0,
     )  # fmt: skip
     rings = (Series(3, phrase("variability.published"), "ring"),) if marks else ()
     return Figure(
