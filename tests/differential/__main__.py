@@ -1,0 +1,66 @@
+"""Run many cases: `python -m tests.differential --count 2000 --seed 1`; one again: `--folder FOLDER`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from tests.differential.compare import Findings, examine, smallest
+from tests.differential.generator import generate
+
+
+def one(seed: int, keep: Path) -> tuple[int, Findings]:
+    """Generate and examine the case of a seed; its folder is kept if something is wrong with it."""
+    folder = keep / f"{seed:06}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    found = examine(generate(seed, folder))
+    if not found.wrong:
+        shutil.rmtree(folder)
+    return seed, found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__)
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1, help="the first one")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="where folders of disagreements are kept")
+    parser.add_argument("--folder", type=Path, help="examine this case again")
+    parser.add_argument("--only", default="", help="show kinds that contain this")
+    asked = parser.parse_args()
+    if asked.folder:
+        found = examine(asked.folder)
+        for kind, text in found.wrong:
+            print(f"{kind}: {text}")
+        return int(bool(found.wrong))
+    began, keep = time.perf_counter(), asked.keep or Path(tempfile.mkdtemp(prefix="differential-"))
+    seeds = range(asked.seed, asked.seed + asked.count)
+    kinds: dict[str, list[tuple[int, Path, str]]] = {}
+    counts: Counter[str] = Counter()
+    with ProcessPoolExecutor(asked.workers) as pool:
+        for seed, found in pool.map(one, seeds, [keep] * len(seeds)):
+            counts += found.counts
+            for kind, text in found.wrong:
+                if asked.only in kind:
+                    folder = keep / f"{seed:06}"
+                    kinds.setdefault(kind, []).append((smallest(folder), folder, text))
+    for name, count in sorted(counts.items()):
+        print(f"{count:8,} {name}")
+    print(f"{asked.count} cases from seed {asked.seed} in {time.perf_counter() - began:.0f} s")
+    for kind, some in sorted(kinds.items(), key=lambda pair: -len(pair[1])):
+        places = len({folder for _, folder, _ in some})
+        print(f"\n{kind}: {len(some)} times in {places} cases; smallest first:")
+        for _, folder, text in sorted(some)[:3]:
+            print(f"    {folder}: {text[:300]}")
+    return int(bool(kinds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,500 @@
+"""Where do the commands and the model disagree? Every command on one case, each answer beside the model's.
+
+A disagreement has a *kind*, so that many cases can be counted, and a text with the numbers. Nothing that is called
+`exact` or `two-engines` may differ, bounds must hold, a crash is a disagreement, and what cannot be true must be
+found or be called undecided. What was not decided is counted, not blamed.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import glasshouse as gh
+from tests.differential.model import Key, Program, Read, Release, descriptions, gathered, read_scenario
+
+PROVED = ("exact", "two-engines")
+ENDLESS = 10**11  # the tool says 10^12 or so where there is no limit
+
+
+@dataclass
+class Findings:
+    """What came of one case, or of many."""
+
+    wrong: list[tuple[str, str]] = field(default_factory=list)  # kind, text
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def blame(self, kind: str, text: str) -> None:
+        self.wrong.append((kind, text))
+
+
+class Case:
+    """A folder, and what the model makes of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.told: dict[str, Any] = json.loads((folder / "case.json").read_text())
+        self.scenario: Read = read_scenario(folder / "scenario")
+        self.only: list[str] | None = self.told.get("only")
+        self.release = Release(self.scenario, folder / "tables.csv", self.only)
+        with (folder / "records.csv").open(newline="") as stream:
+            rows = list(csv.reader(stream))[1:]
+        self.truth: Counter[Key] = Counter((row[0], self.scenario.kind(row[1:])) for row in rows)
+        self.seed: int = self.told["seed"]
+        self.changed = bool(self.told.get("changed"))
+
+    @property
+    def all_named(self) -> bool:
+        """Does the file name every place where somebody lives?"""
+        return {place for place, _ in self.truth} <= self.release.named
+
+    @cached_property
+    def around(self) -> str | None:
+        return self.release.area_level
+
+    @cached_property
+    def cells(self) -> list[Hashable]:
+        return self.release.compared()
+
+    @cached_property
+    def areas(self) -> list[str]:
+        """What is solved jointly: the areas around, or each place by itself."""
+        return sorted(self.release.codes[self.around]) if self.around else sorted(self.release.named)
+
+    def alone(self, place: str) -> Program:
+        return self._kept(("alone", place), lambda: self.release.alone(place, self.around))
+
+    def joint(self, area: str, *, open_: bool) -> Program:
+        if not self.around:
+            return self._kept(("own", area), lambda: self.release.alone(area, None))
+        levels = [self.scenario.place, self.around]
+        return self._kept(("joint", area, open_), lambda: self.release.together(levels, area, open_=open_))
+
+    def own(self, place: str) -> Program:
+        return self._kept(("own", place), lambda: self.release.alone(place, None))
+
+    def whole(self, *, open_: bool) -> Program:
+        """Everything that the file says, at once."""
+        return self._kept(("whole", open_), lambda: self.release.together(self.scenario.levels, open_=open_))
+
+    def documented(self, *, open_: bool) -> bool:
+        """Does something fit as far as docs/check.md says: the places with each level within a unit?"""
+        lengths = self.scenario.lengths
+        inside = [at for at in self.release.variables if lengths[at] >= lengths[self.scenario.unit]]
+        return all(
+            self._kept(("with", level, open_), lambda level=level: self.release.together([self.scenario.place, level], open_=open_)).fits
+            for level in inside
+        )
+
+    @cached_property
+    def _programs(self) -> dict[object, Program]:
+        return {}
+
+    def _kept(self, key: object, make: Callable[[], Program]) -> Program:
+        if key not in self._programs:
+            self._programs[key] = make()
+        return self._programs[key]
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        options = {"scenario": str(self.folder / "scenario"), **more}
+        return options | ({"only": self.only} if self.only else {})
+
+    @property
+    def tables(self) -> Path:
+        return self.folder / "tables.csv"
+
+
+def examine(folder: Path, found: Findings | None = None) -> Findings:
+    """Run every command on a case, and compare."""
+    found = Findings() if found is None else found
+    case = Case(folder)
+    found.counts["cases"] += 1
+    found.counts[f"style {case.told.get('style')}"] += 1
+    _tabulate(case, found)
+    _check(case, found)
+    histogram = _reconstruct(case, found)
+    if histogram is not None:
+        _vary(case, found, histogram)
+    _verify(case, found)
+    return found
+
+
+def run(found: Findings, what: str, command: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The result of a command; None, and a disagreement, when it crashes or blames the input."""
+    try:
+        result = command(*arguments, **options)
+    except gh.InputError as error:
+        found.blame(f"{what}: input blamed", str(error).splitlines()[0][-300:])
+    except Exception as error:  # whatever it is, it is a finding
+        at = error.__traceback__
+        while at is not None and at.tb_next is not None:
+            at = at.tb_next
+        where = f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at else "?"
+        found.blame(f"{what}: crash", f"{type(error).__name__} at {where}: {str(error)[:200]}")
+    else:
+        found.counts[what] += 1
+        for refusal in result.refused.values():
+            if result.ended.bugs and "a bug of ours" in refusal.reason:
+                found.blame(f"{what}: crash", refusal.reason)
+                return None
+        return result
+    return None
+
+
+# Each command beside the model
+
+
+def _tabulate(case: Case, found: Findings) -> None:
+    """Both count the same; otherwise nothing below means anything."""
+    levels = [level for level in case.scenario.levels if level != case.scenario.place]
+    told = run(
+        found, "tabulate", gh.tabulate, case.folder / "records.csv", subtotals=True, levels=levels,
+        scenario=str(case.folder / "scenario"),
+    )  # fmt: skip
+    if told is None:
+        return
+    again = gh.read_tables(told, scenario=str(case.folder / "scenario")).frame
+    theirs = {
+        (row["level"], row["geoid"], row["variable"]): row["lower"] for row in again.iter_rows(named=True) if row["lower"]
+    }
+    ours: Counter[tuple[str, str, str]] = Counter()
+    for (place, kind), count in case.truth.items():
+        for level in case.scenario.levels:
+            for line in case.scenario.lines:
+                ours[level, case.release.code(place, level), line.variable] += count * line.times[kind]
+    for key in {*theirs, *(+ours)}:
+        if key in theirs or case.scenario.level_of[case.scenario.owner[key[2]]] == key[0]:
+            if theirs.get(key, 0) != ours[key]:
+                found.blame("tabulate: count", f"{key}: {theirs.get(key, 0)}, the model {ours[key]}")
+
+
+def _check(case: Case, found: Findings) -> None:
+    told = run(found, "check", gh.check, case.tables, **case.options())
+    if told is None:
+        return
+    agrees, undecided = told.summary.agrees, sum(told.summary.undecided.values())
+    fits = case.whole(open_=True).fits
+    found.counts["release fits" if fits else "release contradicts"] += 1
+    if agrees and undecided:
+        found.counts["check undecided"] += 1
+    if fits and not agrees:
+        said = told.summary.findings[0]["statement"]
+        if case.whole(open_=False).fits or not case.all_named:
+            kind = "check: contradiction of what fits"
+            if not case.whole(open_=False).fits:
+                kind += " (with people in places that the file does not name)"
+            found.blame(kind, f"{said}")
+        else:
+            found.counts["check: contradiction if the places named are all"] += 1
+    if not fits and agrees and not undecided:
+        documented = case.documented(open_=True)
+        kind = "check: agrees with what cannot be"
+        found.blame(kind + (" (seen by more levels together than check looks at)" if documented else ""),
+                    f"changed: {case.told['changed']}")  # fmt: skip
+
+
+def _refusals(case: Case, found: Findings, what: str, result: Any) -> bool:
+    """Is what is refused what cannot be? Also whether anything is left to compare."""
+    units: dict[str, list[str]] = {}
+    for area in case.areas:
+        units.setdefault(case.release.code(area, case.scenario.unit), []).append(area)
+    for unit, areas in units.items():
+        fits = {open_: all(case.joint(area, open_=open_).fits for area in areas) for open_ in (True, False)}
+        if unit in result.refused:
+            reason = result.refused[unit].reason
+            endless = any(case.alone(place).free for place in case.release.named if place.startswith(unit))
+            if "within the limits" in reason:
+                found.counts[f"{what} undecided"] += 1
+            elif "no published number limits" in reason and endless and what.startswith("vary"):
+                found.counts[f"{what} refused, no limit"] += 1  # convention 19
+            elif fits[False] or (fits[True] and not case.all_named):
+                named = "" if fits[False] else " (with people in places that the file does not name)"
+                found.blame(f"{what}: refuses what fits{named}", f"{unit}: {reason}")
+        elif not fits[True]:
+            found.blame(f"{what}: accepts what cannot be", f"{unit}; changed: {case.told['changed']}")
+    return True
+
+
+def _histogram(case: Case, records: Any) -> Counter[Key]:
+    found: Counter[Key] = Counter()
+    for row in records.iter_rows(named=True):
+        found[row[case.scenario.place], case.scenario.kind([str(row[name]) for name in case.scenario.attributes])] += 1
+    return found
+
+
+def _reconstruct(case: Case, found: Findings) -> Counter[Key] | None:
+    """The records that `reconstruct` finds, when they fit; places of refused units have none."""
+    told = run(found, "reconstruct", gh.reconstruct, case.tables, seed=case.seed, **case.options())
+    if told is None:
+        return None
+    _refusals(case, found, "reconstruct", told)
+    try:
+        histogram = _histogram(case, told.records)
+    except ValueError:
+        found.blame("reconstruct: impossible record", str(told.records.head(3).rows()))
+        return None
+    for area in case.areas:
+        if case.release.code(area, case.scenario.unit) in told.refused:
+            continue
+        mine = {key: count for key, count in histogram.items() if key[0].startswith(area)}
+        if not case.joint(area, open_=False).holds(mine) and not case.joint(area, open_=True).holds(mine):
+            found.blame("reconstruct: does not fit", f"{area}: {mine}")
+            return None
+    return histogram
+
+
+def _judge(row: Mapping[str, Any], distance: int | None, certain: int, what: str) -> Iterable[tuple[str, str]]:
+    """Of one place or area: what is said of the farthest and of the certain records, beside what is so."""
+    low, high, proof = row["distance"], row["distance_upper"], row["proof"]
+    far = "without limit" if distance is None else str(distance)
+    said = f"{low}..{high} {proof}, the model {far}; start has {row['population']}"
+    if distance is None:
+        if proof in PROVED and (low is not None and low < ENDLESS):
+            yield f"{what}: distance called {proof} though there is no limit", said
+        elif high is not None and high < ENDLESS:
+            yield f"{what}: distance_upper too small", said
+    else:
+        if low > distance:
+            yield f"{what}: distance too large" + (" (proved)" if proof in PROVED else ""), said
+        if high is not None and high < distance:
+            yield f"{what}: distance_upper too small" + (" (proved)" if proof in PROVED else ""), said
+        if proof in PROVED and low < distance and not (high is not None and high < distance):
+            yield f"{what}: distance not {proof}", said
+    low, high, proof = row["certain"], row["certain_upper"], row["certain_proof"]
+    said = f"{low}..{high} {proof}, the model {certain}; start has {row['population']}"
+    if low > certain:
+        yield f"{what}: certain too large", said
+    if high is not None and high < certain:
+        yield f"{what}: certain_upper too small", said
+    if proof in PROVED and low < certain and not (high is not None and high < certain):
+        yield f"{what}: certain not {proof}", said
+    for name in ("solvar", "solvar_upper"):
+        if row[name] is not None and not 0 <= row[name] <= 1:
+            yield f"{what}: {name} above 1", f"{row[name]}"
+    if row["solvar"] is not None and row["solvar_upper"] is not None and row["solvar"] > row["solvar_upper"]:
+        yield f"{what}: solvar above its upper end", f"{row['solvar']} {row['solvar_upper']}"
+
+
+def _vary(case: Case, found: Findings, start: Counter[Key]) -> None:
+    told = _varied(case, found, "vary", start)
+    if told is None:
+        return
+    if case.around:
+        _varied(case, found, f"vary --scope {'area'}", start, jointly=True, scope=case.around)
+        finest = _varied(case, found, "vary --schema finest", start, finest=True, schema="finest")
+        _law_coarser(case, found, told, finest)
+        _tightened(case, found, start)
+    if all(case.joint(area, open_=False).holds({k: c for k, c in case.truth.items() if k[0].startswith(area)})
+           for area in case.areas) and case.all_named:  # fmt: skip
+        _varied(case, found, "vary --from truth", case.truth, start=case.folder / "records.csv")
+    _law_withholding(case, found, told)
+
+
+def _varied(
+    case: Case, found: Findings, what: str, begin: Counter[Key], *, jointly: bool = False, finest: bool = False,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """Run vary once, and judge every place and area."""
+    told = run(found, what, gh.vary, case.tables, seed=case.seed, **case.options(**options))
+    if told is None:
+        return None
+    _refusals(case, found, what, told)
+    cells = {"": case.release.compared(finest=finest),
+             "(right in cells divided by zeros and answers)": case.release.compared(finest=finest, divided=True)}  # fmt: skip
+    listed = set()
+    for row in told.places.iter_rows(named=True):
+        place = row[case.scenario.place]
+        listed.add(place)
+        area = case.release.code(place, case.around) if case.around else place
+        if row["population"] != sum(count for key, count in begin.items() if key[0] == place):
+            found.blame(f"{what}: population", f"{place}: {row['population']}")
+            continue
+        readings = [case.joint(area, open_=open_) for open_ in (True, False)] if jointly else [case.alone(place)]
+        _judged(case, found, what, row, readings, begin, cells, [place])
+        found.counts[f"{what}: places"] += 1
+        found.counts[f"{what}: places proved"] += row["proof"] in PROVED
+        found.counts[f"{what}: places with certain proved"] += row["certain_proof"] in PROVED
+    refused = set(told.refused)
+    missing = case.release.codes.get(case.scenario.place, set()) - listed
+    missing = {place for place in missing if case.release.code(place, case.scenario.unit) not in refused}
+    if missing:
+        found.blame(f"{what}: places left out", ", ".join(sorted(missing)))
+    if not case.around:
+        return told
+    for row in told.areas.iter_rows(named=True):
+        area = row[case.around]
+        inside = [place for place in sorted(case.release.named) if place.startswith(area)]
+        readings = [case.joint(area, open_=open_) for open_ in (True, False)]
+        _judged(case, found, f"{what} (areas)", row, readings, begin, cells, inside)
+    return told
+
+
+def _judged(
+    case: Case, found: Findings, what: str, row: Mapping[str, Any], readings: Sequence[Program], begin: Counter[Key],
+    cells: Mapping[str, Sequence[Hashable]], places: Collection[str],
+) -> None:  # fmt: skip
+    """Judge by each reading of which places exist; that the file names all is accepted where it does."""
+    blamed: list[list[tuple[str, str]]] = []
+    for program in readings:
+        named = [place for place in program.places if not place.endswith("*")]
+        mine = {key: count for key, count in begin.items() if key[0] in named}
+        if not program.holds(mine):
+            blamed.append([(f"{what}: the start does not fit", "")])
+            continue
+        said: list[tuple[str, str]] = []
+        for suffix, some in cells.items():
+            distance, certain = program.farthest(begin, some, places), program.certain(some, places)
+            other = list(_judge(row, distance, certain, what))
+            if not other:
+                said = [(f"{kind} {suffix}".strip(), text) for kind, text in said]
+                break
+            said = said or [(kind, f"{','.join(places)}: {text}") for kind, text in other]
+        blamed.append(said)
+    if not blamed[0]:
+        return
+    if len(blamed) > 1 and not blamed[1]:
+        if case.all_named:
+            found.counts[f"{what}: right if the places named are all"] += 1
+            return
+        found.wrong += [(f"{kind} (people may live in places that the file does not name)", text) for kind, text in blamed[0]]
+        return
+    found.wrong += blamed[0]
+
+
+def _law_coarser(case: Case, found: Findings, coarse: Any, fine: Any) -> None:
+    """A distance in coarser cells never exceeds that in finer ones."""
+    if coarse is None or fine is None:
+        return
+    place = case.scenario.place
+    most = {row[place]: row["distance_upper"] for row in fine.places.iter_rows(named=True)}
+    for row in coarse.places.iter_rows(named=True):
+        if row[place] in most and most[row[place]] is not None and row["distance"] > most[row[place]]:
+            found.blame("law: a coarser distance exceeds a finer one",
+                        f"{row[place]}: {row['distance']} in bins, at most {most[row[place]]} in finer cells")  # fmt: skip
+
+
+def _tightened(case: Case, found: Findings, start: Counter[Key]) -> None:
+    """With differences as limits: between equation 8 and the truth of the area as a whole."""
+    told = run(found, "vary --tighten", gh.vary, case.tables, seed=case.seed, **case.options(tighten=True))
+    if told is None:
+        return
+    for row in told.places.iter_rows(named=True):
+        place = row[case.scenario.place]
+        whole, alone = case.joint(case.release.code(place, case.around or ""), open_=False), case.alone(place)
+        if not whole.holds({k: c for k, c in start.items() if k[0] in whole.places}):
+            continue
+        least, most = whole.farthest(start, case.cells, [place]), alone.farthest(start, case.cells, [place])
+        sure, known = alone.certain(case.cells, [place]), whole.certain(case.cells, [place])
+        said = f"{place}: {row['distance']}..{row['distance_upper']}, the model between {least} and {most}"
+        if least is not None and row["distance_upper"] is not None and row["distance_upper"] < least:
+            found.blame("vary --tighten: distance_upper too small", said)
+        if most is not None and row["distance"] > most:
+            found.blame("vary --tighten: distance too large", said)
+        said = f"{place}: {row['certain']}..{row['certain_upper']}, the model between {sure} and {known}"
+        if row["certain"] > known:
+            found.blame("vary --tighten: certain too large", said)
+        if row["certain_upper"] is not None and row["certain_upper"] < sure:
+            found.blame("vary --tighten: certain_upper too small", said)
+
+
+def _law_withholding(case: Case, found: Findings, told: Any) -> None:
+    """Withholding a table never makes the same cells more certain."""
+    tables = sorted(case.release.tables(case.scenario.place, case.around))
+    if len(tables) < 2:
+        return
+    kept = [table for table in tables if table != tables[case.seed % len(tables)]]
+    fewer = Release(case.scenario, case.tables, kept)
+    if case.scenario.place not in fewer.variables or fewer.compared() != case.cells or fewer.area_level != case.around:
+        return
+    less = run(found, "vary with a table withheld", gh.vary, case.tables, seed=case.seed,
+               **{**case.options(), "only": kept})  # fmt: skip
+    if less is None:
+        return
+    place = case.scenario.place
+    more = {row[place]: row["certain_upper"] for row in told.places.iter_rows(named=True)}
+    for row in less.places.iter_rows(named=True):
+        if row[place] in more and more[row[place]] is not None and row["certain"] > more[row[place]]:
+            found.blame("law: withholding a table makes the same cells more certain",
+                        f"{row[place]}: {row['certain']} without, at most {more[row[place]]} with")  # fmt: skip
+
+
+def _verify(case: Case, found: Findings) -> None:
+    """Every claim that is listed is so, and those of one solution that are so are listed."""
+    told = run(found, "verify", gh.verify, case.tables, seed=case.seed, **case.options(columns=1))
+    if told is None:
+        return
+    for unit in {case.release.code(place, case.scenario.unit) for place in case.release.codes[case.scenario.place]}:
+        mine = [place for place in case.release.codes[case.scenario.place] if place.startswith(unit)]
+        fits = all(case.own(place).fits for place in mine)
+        if unit in told.refused and fits and "within the limits" not in told.refused[unit].reason:
+            found.blame("verify: refuses what fits", f"{unit}: {told.refused[unit].reason}")
+        elif unit not in told.refused and not fits:
+            found.blame("verify: accepts what cannot be", unit)
+    listed: dict[str, dict[frozenset[int], tuple[Any, ...]]] = {}
+    for row in told.claims.iter_rows(named=True):
+        place, program = row[case.scenario.place], case.own(row[case.scenario.place])
+        if not program.fits:
+            continue
+        sets = {}
+        for name, value in zip(row["columns"], row["values"], strict=True):
+            labels = case.scenario.attributes[name]
+            sets[name] = frozenset(labels.index(code) for code in value.split(";"))
+        kinds = case.scenario.matching(sets)
+        listed.setdefault(place, {})[kinds] = (row["m"], row["low"], row["high"])
+        least, most = _range(case, place, kinds)
+        said = f"{place} {row['description']} {row['m']} {row['low']}..{row['high']} {row['proof']}, model {least}..{most}"
+        if row["m"] is not None and not (row["m"] == least == most):
+            found.blame("verify: claim is not so", said)
+        elif row["low"] > least or (most is None and row["high"] < ENDLESS) or (most is not None and row["high"] < most):
+            found.blame("verify: bounds of a claim", said)
+        found.counts["verify: claims"] += 1
+    _complete(case, found, told, listed)
+
+
+def _range(case: Case, place: str, kinds: frozenset[int]) -> tuple[int, int | None]:
+    """The least and the most of a count, asked once."""
+    program = case.own(place)
+    keys = frozenset((place, kind) for kind in kinds)
+    known = program.__dict__.setdefault("ranges", {})
+    live = keys & {*program.x, *program.free}
+    if live not in known:
+        known[live] = program.least(live), program.most(live)
+    return known[live]  # type: ignore[no-any-return]
+
+
+def _complete(case: Case, found: Findings, told: Any, listed: Mapping[str, Mapping[frozenset[int], Any]]) -> None:
+    """What is so of the records of a solution is listed; of records as the claims' columns name them."""
+    for row in told.places.iter_rows(named=True):
+        place = row[case.scenario.place]
+        program = case.own(place)
+        if not program.fits or row["undecided"]:
+            continue
+        mine = listed.get(place, {})
+        kinds = sorted({kind for _, kind in program.met[0]})[:3]
+        for kind in kinds:
+            for sets in descriptions(case.scenario, kind, 1):
+                matching = case.scenario.matching(sets)
+                counts = {sum(x.get((place, one), 0) for one in matching) for x in program.met}
+                if len(counts) > 1 or matching in mine:
+                    continue
+                least, most = _range(case, place, matching)
+                if least == most:
+                    live = {one for one in matching if (place, one) in program.x}
+                    if not any(live == {one for one in other if (place, one) in program.x} for other in mine):
+                        found.blame("verify: a claim is missing", f"{place}: {sets} counts {least}")
+
+
+def smallest(case: Path) -> int:
+    """How large a case is, to show the smallest first."""
+    read = read_scenario(case / "scenario")
+    rows = (case / "tables.csv").read_text().count("\n")
+    return rows * 3 + len(read.kinds) + len(read.lines)
+
+
+__all__ = ["Case", "Findings", "examine", "gathered", "smallest"]
