@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tempfile
@@ -11,7 +12,9 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from tests.differential.compare import Findings, examine, smallest
+os.environ.setdefault("POLARS_MAX_THREADS", "1")  # the frames are tiny
+
+from tests.differential.compare import Findings, examine, quickly, smallest
 from tests.differential.generator import generate
 
 
@@ -20,7 +23,8 @@ def one(seed: int, keep: Path) -> tuple[int, Findings]:
     folder = keep / f"{seed:06}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    found = examine(generate(seed, folder))
+    with quickly():
+        found = examine(generate(seed, folder))
     if not found.wrong:
         shutil.rmtree(folder)
     return seed, found
@@ -49,6 +53,7 @@ def main() -> int:
             counts += found.counts
             for kind, text in found.wrong:
                 if asked.only in kind:
+                    print(f"{seed}: {kind}: {text[:160]}", file=sys.stderr, flush=True)
                     folder = keep / f"{seed:06}"
                     kinds.setdefault(kind, []).append((smallest(folder), folder, text))
     for name, count in sorted(counts.items()):

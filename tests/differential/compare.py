@@ -10,17 +10,22 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import jinja2
 
 import glasshouse as gh
-from tests.differential.model import Key, Program, Read, Release, descriptions, gathered, read_scenario
+from tests.differential.model import Key, Program, Read, Release, descriptions, read_scenario
 
 PROVED = ("exact", "two-engines")
 ENDLESS = 10**11  # the tool says 10^12 or so where there is no limit
+_COMPILED: dict[Any, Any] = {}  # templates
 
 
 @dataclass
@@ -145,6 +150,27 @@ def run(found: Findings, what: str, command: Callable[..., Any], *arguments: Any
                 return None
         return result
     return None
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    """Without what takes most of the time and is not compared: pictures, compiling templates, waiting for the disk."""
+    compile_ = jinja2.Environment.compile
+
+    def compiled(self: jinja2.Environment, source: Any, *arguments: Any, **options: Any) -> Any:
+        if source not in _COMPILED:
+            _COMPILED[source] = compile_(self, source, *arguments, **options)
+        return _COMPILED[source]
+
+    def drawn(spec: Any, **options: Any) -> str:
+        return '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" viewBox="0 0 9 9"></svg>'
+
+    with (
+        patch.object(jinja2.Environment, "compile", compiled),
+        patch("vl_convert.vegalite_to_svg", drawn),
+        patch("os.fsync", lambda file: None),
+    ):
+        yield
 
 
 # Each command beside the model
@@ -497,4 +523,3 @@ def smallest(case: Path) -> int:
     return rows * 3 + len(read.kinds) + len(read.lines)
 
 
-__all__ = ["Case", "Findings", "examine", "gathered", "smallest"]
