@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import json
 import random
-from collections import Counter
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -49,11 +48,12 @@ def _scenario(rng: random.Random) -> dict[str, Any]:
          ({"land": 1, "town": 2, "ward": 4}, "land"), ({"town": 2, "ward": 4}, "ward")],
         [50, 15, 25, 10],
     )[0]  # fmt: skip
-    attributes = _attributes(rng)
+    margins = rng.random() < 0.25  # all pairs of attributes in bins by place, and in single years around
+    attributes = _marginal(rng) if margins else _attributes(rng)
     recodes: dict[str, Any] = {}
     bins = None
-    if "age" in attributes and rng.random() < 0.6:
-        bins = _cut(rng, attributes["age"], rng.randint(1, max(1, len(attributes["age"]) - 2)))
+    if "age" in attributes and (margins or rng.random() < 0.7):
+        bins = _cut(rng, attributes["age"], rng.randint(1, max(2, len(attributes["age"]) - 2)))
         recodes["band"] = _recode("age", bins, "band")
     for name, labels in attributes.items():
         recodes[f"{name}-each"] = _recode(name, [[label] for label in labels], f"{name}-each")
@@ -62,21 +62,33 @@ def _scenario(rng: random.Random) -> dict[str, Any]:
         if rng.random() < 0.35:
             recodes[f"{name}-tally"] = _tally(rng, name, labels)
     tables: dict[str, Any] = {}
-    single_years_around = bins is not None and rng.random() < 0.6
+    single_years_around = bins is not None and not margins and rng.random() < 0.6
     inner = {
         name: recode
         for name, recode in recodes.items()
-        if not (single_years_around and recode["attribute"] == "age") or _respects(recode, bins or [])
+        if not ((single_years_around or margins) and recode["attribute"] == "age") or _respects(recode, bins or [])
     }
-    for number in range(rng.randint(1, 4)):
-        tables[f"P{number + 1}"] = _table(rng, attributes, inner, "ward")
+    if margins:
+        pairs = [("P1", "ward", ["band", "b-each"]), ("P2", "ward", ["b-each", "c-each"]),
+                 ("P3", "ward", ["band", "c-each"]),
+                 ("T5", "town", ["age-each", "b-each"]), ("T6", "town", ["age-each", "c-each"])]  # fmt: skip
+        tables = {
+            name: {"title": "a pair", "level": level, "by": by} for name, level, by in pairs if rng.random() < 0.9
+        }
+    for number in range(rng.randint(int("P1" not in tables), 1 if margins else 4)):
+        tables[f"P{number + 4 if margins else number}"] = _table(rng, attributes, inner, "ward")
     for number in range(rng.choice([0, 1, 1, 2, 3])):
         tables[f"T{number + 1}"] = _table(rng, attributes, recodes, "town")
     if single_years_around:
-        tables["T9"] = {"title": "single years", "level": "town", "by": ["age-each"]}
         others = [name for name in inner if inner[name]["attribute"] != "age"]
-        if others and rng.random() < 0.7:
-            tables["T9"]["by"].insert(rng.randint(0, 1), rng.choice(others))
+        for number in range(rng.randint(1, 3)):
+            years: dict[str, Any] = {"title": "single years", "level": "town", "by": ["age-each"]}
+            if others and rng.random() < 0.6:
+                years["by"] = rng.sample(["age-each", rng.choice(others)], 2)
+            elif others and rng.random() < 0.6:
+                name = rng.choice([name for name in attributes if name != "age"])
+                years["universe"] = {name: _some(rng, attributes[name])}
+            tables[f"T{number + 7}"] = years
     if "land" in levels:
         for number in range(rng.choice([0, 1, 1, 2])):
             tables[f"L{number + 1}"] = _table(rng, attributes, recodes, "land")
@@ -106,7 +118,7 @@ def _scenario(rng: random.Random) -> dict[str, Any]:
 
 def _attributes(rng: random.Random) -> dict[str, list[str]]:
     """Labels of one attribute, sometimes of many levels, or of up to three."""
-    shape = rng.choices(["one", "many", "some"], [15, 15, 70])[0]
+    shape = rng.choices(["one", "many", "some"], [10, 12, 78])[0]
     if shape == "one":
         sizes = [rng.randint(2, 5)]
     elif shape == "many":
@@ -123,6 +135,11 @@ def _attributes(rng: random.Random) -> dict[str, list[str]]:
         else:
             labels[name] = [f"{name}{number}" for number in range(size)]
     return labels
+
+
+def _marginal(rng: random.Random) -> dict[str, list[str]]:
+    sizes = {"age": rng.randint(4, 6), "b": 2, "c": rng.randint(2, 3)}
+    return {name: [f"{name * (name != 'age')}{number}" for number in range(size)] for name, size in sizes.items()}
 
 
 def _cut(rng: random.Random, labels: list[str], groups: int) -> list[list[str]]:
@@ -201,7 +218,7 @@ def _table(rng: random.Random, attributes: dict[str, list[str]], recodes: dict[s
     table: dict[str, Any] = {"title": "drawn", "level": level}
     if "age" in attributes and rng.random() < 0.06:
         return {**table, "sums": "age", **({"universe": _sets(rng, attributes)} if rng.random() < 0.4 else {})}
-    names = rng.sample(list(attributes), rng.choice([0, 1, 1, 1, 2, 2, 3]) % (len(attributes) + 1))
+    names = rng.sample(list(attributes), min(rng.choice([0, 1, 1, 1, 2, 2, 2, 3]), len(attributes)))
     by = []
     for name in names:
         known = [recode for recode in recodes if recodes[recode]["attribute"] == name]
@@ -248,8 +265,9 @@ def _records(rng: random.Random, scenario: Read) -> list[tuple[str, int]]:
     towns = ["A1", "A2"] if rng.random() < 0.8 else ["A1", "B1"]
     wards = [f"{town}{number:02}" for town, number in product(towns[: rng.choice([1, 1, 2])], range(1, 5))]
     lived_in = sorted(rng.sample(wards, rng.randint(1, 4)))
-    pool = rng.sample(range(len(scenario.kinds)), min(len(scenario.kinds), rng.choice([2, 3, 4, 48])))
-    return sorted((rng.choice(lived_in), rng.choice(pool)) for _ in range(rng.randint(1, 8)))
+    pool = rng.sample(range(len(scenario.kinds)), min(len(scenario.kinds), rng.choice([3, 4, 6, 48])))
+    count = rng.choice([1, 2, 3, 4, 5, 5, 6, 6, 7, 8])
+    return sorted((rng.choice(lived_in), rng.choice(pool)) for _ in range(count))
 
 
 # The release
@@ -261,9 +279,8 @@ def _release(rng: random.Random, scenario: Read, records: list[tuple[str, int]],
     subtotals = rng.random() < 0.4
     extra = rng.random() < 0.15  # tables of places are published of areas too
     left_out = {table for table in scenario.tables if rng.random() < 0.2}
-    if not {table.partition("P")[2] for table in scenario.tables if scenario.level_of[table] == scenario.place and table not in left_out}:
+    if not any(scenario.level_of[table] == scenario.place for table in scenario.tables if table not in left_out):
         left_out = set()
-    counts: Counter[tuple[str, str, str]] = Counter()
     rows: Rows = {}
     for level in scenario.levels:
         codes = sorted({place[: scenario.lengths[level]] for place, _ in records})
@@ -275,15 +292,8 @@ def _release(rng: random.Random, scenario: Read, records: list[tuple[str, int]],
                 continue
             for code in codes:
                 inside = [kind for place, kind in records if place.startswith(code)]
-                counts[level, code, line.variable] = sum(line.times[kind] for kind in inside)
-                rows[level, code, line.variable] = _told(rng, style, counts[level, code, line.variable])
-    changed = ""
-    if rng.random() < 0.25:
-        key = rng.choice(sorted(rows))
-        by = rng.choice([-2, -1, 1, 2])
-        low, high = rows[key]
-        rows[key] = max(low + by, 0), None if high is None else max(high + by, 0)
-        changed = " ".join(map(str, [*key, by]))
+                rows[level, code, line.variable] = _told(rng, style, sum(line.times[kind] for kind in inside))
+    changed = _changed(rng, scenario, rows) if rng.random() < 0.35 else ""
     if style == "wide":
         _write_wide(rng, scenario, rows, path)
     else:
@@ -295,6 +305,23 @@ def _release(rng: random.Random, scenario: Read, records: list[tuple[str, int]],
         if any(scenario.level_of[table] == scenario.place for table in only):
             told["only"] = only
     return told
+
+
+def _changed(rng: random.Random, scenario: Read, rows: Rows) -> str:
+    """Change a number; or move one record from a number to another of its table, so that the totals still hold."""
+    key = rng.choice([key for key in sorted(rows) if key[0] != scenario.place or rng.random() < 0.4] or sorted(rows))
+    by = rng.choice([-2, -1, 1, 2])
+    mine = [other for other in sorted(rows) if other[:2] == key[:2] and other != key and rows[other][0]]
+    of = scenario.owner
+    moved = [one for one in mine if of[one[2]] == of[key[2]] and not scenario.by_variable[one[2]].parts]
+    told = ""
+    if moved and not scenario.by_variable[key[2]].parts and rng.random() < 0.7:
+        other, by = rng.choice(moved), 1
+        rows[other] = rows[other][0] - 1, None if rows[other][1] is None else rows[other][1] - 1  # type: ignore[operator]
+        told = f" from {other[2]}"
+    low, high = rows[key]
+    rows[key] = max(low + by, 0), None if high is None else max(high + by, 0)
+    return " ".join(map(str, [*key, by])) + told
 
 
 def _told(rng: random.Random, style: str, count: int) -> tuple[int, int | None]:
@@ -335,7 +362,7 @@ def _write_long(rows: Rows, path: Path, named: str, *, exact: bool) -> None:
 
 def _write_wide(rng: random.Random, scenario: Read, rows: Rows, path: Path) -> None:
     """A column for each variable: of those that are left out nothing is told, though others of their table are."""
-    variables = sorted({variable for _, _, variable in rows if rng.random() < 0.85})
+    variables = [variable for variable in sorted({key[2] for key in rows}) if rng.random() < 0.85]
     inner = [v for v in variables if any(key[0] == scenario.place and key[2] == v for key in rows)]
     variables = variables if inner else sorted({variable for _, _, variable in rows})
     places = sorted({(level, code) for level, code, variable in rows if variable in variables})

@@ -1,7 +1,7 @@
 """What fits a release? Equations 7 and 8 of paper 000 as printed, in CP-SAT, from the files alone.
 
 Nothing here knows Glasshouse. A record is of one of the possible *kinds* (a level of every attribute, structural zeros
-left out), x[place, kind] says how many there are, and every published number is a row over x. Alone, a place has its own
+left out), x[place, kind] says how many there are, every published number is a row over x. Alone, a place has its own
 numbers as equalities and those of its area as limits from above (equation 8); jointly, all are equalities. Two
 histograms are compared in the cells of convention 23: every level, or the groups of the bins, and what the place's own
 tables tell apart.
@@ -42,6 +42,7 @@ class Line:
     times: tuple[int, ...]
     sets: tuple[Sets, ...]
     parts: bool  # a subtotal
+    answers: bool = False  # it counts answers, not records
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _levels(labels: list[str], value: Any) -> frozenset[int]:
         return frozenset([labels.index(value)])
     found: set[int] = set()
     for word in value.split():
-        first, last = re.fullmatch(r"(\d+)(?:(?:-|\.\.)(\d+)|\+)?", word).groups()  # type: ignore[union-attr]
+        first, last = re.fullmatch(r"(\d+)(?:-(\d+)|\+)?", word).groups()  # type: ignore[union-attr]
         end = int(labels[-1]) if word.endswith("+") else int(last or first)
         found.update(labels.index(str(number)) for number in range(int(first), end + 1))
     return frozenset(found)
@@ -173,6 +174,11 @@ def _inside(attributes: Iterable[str], kind: Sequence[int], sets: Sets) -> bool:
     return all(level in sets[name] for name, level in zip(attributes, kind, strict=True) if name in sets)
 
 
+def _each(span: re.Match[str]) -> str:
+    """Five bins of one number each for `0..4`."""
+    return " ".join(str(number) for number in range(int(span[1]), int(span[2]) + 1))
+
+
 class _Layout:
     """Lays tables out as offices print them: a total, then every group followed by what divides it."""
 
@@ -191,7 +197,8 @@ class _Layout:
     def _groups(self, name: str) -> list[dict[str, Any]]:
         recode = self.recodes[name]
         if "bins" in recode:
-            return [{"label": word, "levels": word} for word in recode["bins"].split()]
+            words = (re.sub(r"(\d+)\.\.(\d+)", _each, word) for word in recode["bins"].split())
+            return [{"label": word, "levels": word} for word in " ".join(words).split()]
         every = recode.get("groups", self.attributes[recode["attribute"]])
         return [{"label": group, "levels": group} if isinstance(group, str) else group for group in every]
 
@@ -222,7 +229,7 @@ class _Layout:
                 times = [sum(column) for column in zip(*(leaf.times for leaf in leaves), strict=True)]
                 told = tuple(some for leaf in leaves for some in leaf.sets) if answers else (sets,)
                 counted = tuple(times) if answers else self._counted(sets)
-                found[at] = Line(table, name, counted, told, True)
+                found[at] = Line(table, name, counted, told, True, answers)
             elif label in entry.get("of_which", {}):
                 some = entry["of_which"][label]
                 inside = _both(sets, _described(self.attributes, {k: v for k, v in some.items() if k != "label"}))
@@ -240,7 +247,7 @@ class _Layout:
         for least in range(1, max(numbers) + 1):
             enough = [label for label, value in zip(self.attributes[number], numbers, strict=True) if value >= least]
             answers.append(_both(universe, self._restricted(number, enough)))
-        return Line(table, f"{table}_001", times, tuple(answers), False)
+        return Line(table, f"{table}_001", times, tuple(answers), False, True)
 
     def _restricted(self, attribute: str, value: Any) -> Sets:
         return _described(self.attributes, {attribute: value})
@@ -298,7 +305,9 @@ class Release:
     def area_level(self) -> str | None:
         """The level whose numbers are used besides those of places: the coarsest within a unit."""
         lengths = self.scenario.lengths
-        inside = [at for at in self.variables if lengths[at] >= lengths[self.scenario.unit] and at != self.scenario.place]
+        inside = [
+            at for at in self.variables if lengths[at] >= lengths[self.scenario.unit] and at != self.scenario.place
+        ]
         return inside[0] if inside else None
 
     def tables(self, *levels: str | None) -> set[str]:
@@ -317,7 +326,7 @@ class Release:
         attributes = self.scenario.looked_at(self.tables(self.scenario.place, self.area_level))
         told = [sets for line in (*own, *outer * finest) for sets in line.sets]
         if divided:
-            told += [*self.scenario.zeros, *(sets for line in outer if len(line.sets) > 1 for sets in line.sets)]
+            told += [*self.scenario.zeros, *(sets for line in outer if line.answers for sets in line.sets)]
         else:
             told = [{name: levels for name, levels in sets.items() if name in attributes} for sets in told]
         return self.scenario.cells(attributes, told)
@@ -417,7 +426,7 @@ class Program:
         """The largest value of an expression, or any solution; None when there is none."""
         if self.impossible:
             return None
-        self.model.clear_objective()
+        self.model.clear_objective()  # type: ignore[no-untyped-call]
         if goal is not None:
             self.model.maximize(goal)
         solver = cp_model.CpSolver()
@@ -494,9 +503,7 @@ class Program:
         """How many records are in every histogram that fits: over all cells, the least that it holds, added up."""
         assert self.fits
         some = gathered(self.met[0], cells, places)
-        return sum(
-            self.least([(place, kind) for kind, of in enumerate(cells) if of == cell]) for place, cell in some
-        )
+        return sum(self.least([(place, kind) for kind, of in enumerate(cells) if of == cell]) for place, cell in some)
 
     def certain_in(self, cells: Sequence[Hashable], place: str, inside: Collection[int]) -> int:
         """The same of the cells that hold some of these kinds."""
