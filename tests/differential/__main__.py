@@ -9,22 +9,24 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # the frames are tiny
 
-from tests.differential.compare import Findings, examine, quickly, smallest
+from tests.differential.compare import COMMANDS, Findings, examine, quickly, smallest
 from tests.differential.generator import generate
 
 
-def one(seed: int, keep: Path) -> tuple[int, Findings]:
+def one(seed: int, keep: Path, commands: Sequence[str]) -> tuple[int, Findings]:
     """Generate and examine the case of a seed; its folder is kept if something is wrong with it."""
     folder = keep / f"{seed:06}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with quickly():
-        found = examine(generate(seed, folder))
+        found = examine(generate(seed, folder), commands)
     if not found.wrong:
         shutil.rmtree(folder)
     return seed, found
@@ -38,9 +40,11 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="where folders of disagreements are kept")
     parser.add_argument("--folder", type=Path, help="examine this case again")
     parser.add_argument("--only", default="", help="show kinds that contain this")
+    parser.add_argument("--commands", default=",".join(COMMANDS), help="which commands are compared")
     asked = parser.parse_args()
+    commands = asked.commands.split(",")
     if asked.folder:
-        found = examine(asked.folder)
+        found = examine(asked.folder, commands)
         for kind, text in found.wrong:
             print(f"{kind}: {text}")
         return int(bool(found.wrong))
@@ -49,7 +53,7 @@ def main() -> int:
     kinds: dict[str, list[tuple[int, Path, str]]] = {}
     counts: Counter[str] = Counter()
     with ProcessPoolExecutor(asked.workers) as pool:
-        for seed, found in pool.map(one, seeds, [keep] * len(seeds)):
+        for seed, found in pool.map(one, seeds, repeat(keep), repeat(commands)):
             counts += found.counts
             for kind, text in found.wrong:
                 if asked.only in kind:

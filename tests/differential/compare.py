@@ -60,17 +60,27 @@ class Case:
         return {place for place, _ in self.truth} <= self.release.named
 
     @cached_property
+    def level(self) -> dict[str, str]:
+        """The option that says which tables are used, if it is given."""
+        asked = self.told.get("level")
+        return {"level": asked} if asked in (*self.release.levels_around, self.scenario.place) else {}
+
+    @cached_property
     def around(self) -> str | None:
-        return self.release.area_level
+        """The level whose numbers are used besides those of the places: the coarsest, unless another is asked for."""
+        if self.level:
+            return None if self.level["level"] == self.scenario.place else self.level["level"]
+        return next(iter(self.release.levels_around), None)
 
     @cached_property
     def cells(self) -> list[Hashable]:
-        return self.release.compared()
+        return self.release.compared(self.around)
 
     def cells_compared(self, *, finest: bool = False) -> dict[str, list[Hashable]]:
         """The cells of convention 23; and those that the tool had, to tell what a disagreement is about."""
-        divided = self.release.compared(finest=finest, divided=True)
-        return {"": self.release.compared(finest=finest), "(right in cells divided by zeros and answers)": divided}
+        divided = self.release.compared(self.around, finest=finest, divided=True)
+        strict = self.release.compared(self.around, finest=finest)
+        return {"": strict, "(right in cells divided by zeros and answers)": divided}
 
     @cached_property
     def areas(self) -> list[str]:
@@ -117,18 +127,22 @@ class Case:
         return self.folder / "tables.csv"
 
 
-def examine(folder: Path, found: Findings | None = None) -> Findings:
-    """Run every command on a case, and compare."""
-    found = Findings() if found is None else found
-    case = Case(folder)
+COMMANDS = ("tabulate", "check", "vary", "verify")  # reconstruct is where vary starts
+
+
+def examine(folder: Path, commands: Collection[str] = COMMANDS) -> Findings:
+    """Run commands on a case, and compare."""
+    found, case = Findings(), Case(folder)
     found.counts["cases"] += 1
     found.counts[f"style {case.told.get('style')}"] += 1
-    _tabulate(case, found)
-    _check(case, found)
-    histogram = _reconstruct(case, found)
-    if histogram is not None:
+    if "tabulate" in commands:
+        _tabulate(case, found)
+    if "check" in commands:
+        _check(case, found)
+    if "vary" in commands and (histogram := _reconstruct(case, found)) is not None:
         _vary(case, found, histogram)
-    _verify(case, found)
+    if "verify" in commands:
+        _verify(case, found)
     return found
 
 
@@ -260,7 +274,7 @@ def _histogram(case: Case, records: Any) -> Counter[Key]:
 
 def _reconstruct(case: Case, found: Findings) -> Counter[Key] | None:
     """The records that `reconstruct` finds, when they fit; places of refused units have none."""
-    told = run(found, "reconstruct", gh.reconstruct, case.tables, seed=case.seed, **case.options())
+    told = run(found, "reconstruct", gh.reconstruct, case.tables, seed=case.seed, **case.options(**case.level))
     if told is None:
         return None
     _refusals(case, found, "reconstruct", told)
@@ -331,7 +345,7 @@ def _varied(
     **options: Any,
 ) -> Any:  # fmt: skip
     """Run vary once, and judge every place and area."""
-    told = run(found, what, gh.vary, case.tables, seed=case.seed, **case.options(**options))
+    told = run(found, what, gh.vary, case.tables, seed=case.seed, **case.options(**case.level, **options))
     if told is None:
         return None
     _refusals(case, found, what, told)
@@ -412,7 +426,9 @@ def _law_coarser(case: Case, found: Findings, coarse: Any, fine: Any) -> None:
 
 def _tightened(case: Case, found: Findings, start: Counter[Key]) -> None:
     """With differences as limits: between equation 8 and the area as a whole."""
-    told = run(found, "vary --tighten", gh.vary, case.tables, seed=case.seed, **case.options(tighten=True))
+    told = run(
+        found, "vary --tighten", gh.vary, case.tables, seed=case.seed, **case.options(**case.level, tighten=True)
+    )
     if told is None:
         return
     for row in told.places.iter_rows(named=True):
@@ -455,12 +471,13 @@ def _law_withholding(case: Case, found: Findings, told: Any) -> None:
         return
     kept = [table for table in tables if table != tables[case.seed % len(tables)]]
     fewer = Release(case.scenario, case.tables, kept)
-    if case.scenario.place not in fewer.variables or fewer.area_level != case.around:
+    around = case.around if case.level else next(iter(fewer.levels_around), None)
+    if around != case.around or not {around or case.scenario.place, case.scenario.place} <= set(fewer.variables):
         return
-    if alike(fewer.compared()) != alike(case.cells):
+    if alike(fewer.compared(case.around)) != alike(case.cells):
         return
     less = run(found, "vary with a table withheld", gh.vary, case.tables, seed=case.seed,
-               **{**case.options(), "only": kept})  # fmt: skip
+               **{**case.options(**case.level), "only": kept})  # fmt: skip
     if less is None:
         return
     place = case.scenario.place

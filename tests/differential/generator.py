@@ -299,6 +299,8 @@ def _release(rng: random.Random, scenario: Read, records: list[tuple[str, int]],
     else:
         _write_long(rows, path, named, exact=style == "exact")
     told: dict[str, Any] = {"style": style, "named": named, "changed": changed}
+    if rng.random() < 0.2:
+        told["level"] = rng.choice(scenario.levels[1:])
     present = sorted({scenario.owner[variable] for _, _, variable in rows})
     if rng.random() < 0.3:
         only = [table for table in present if rng.random() < 0.6]

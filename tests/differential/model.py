@@ -302,13 +302,10 @@ class Release:
                 self.codes.setdefault(level, set()).update(code[: scenario.lengths[level]] for code in finer)
 
     @property
-    def area_level(self) -> str | None:
-        """The level whose numbers are used besides those of places: the coarsest within a unit."""
-        lengths = self.scenario.lengths
-        inside = [
-            at for at in self.variables if lengths[at] >= lengths[self.scenario.unit] and at != self.scenario.place
-        ]
-        return inside[0] if inside else None
+    def levels_around(self) -> list[str]:
+        """The levels whose numbers can be used besides those of places: those within a unit, coarse to fine."""
+        lengths, place = self.scenario.lengths, self.scenario.place
+        return [level for level in self.variables if lengths[level] >= lengths[self.scenario.unit] and level != place]
 
     def tables(self, *levels: str | None) -> set[str]:
         return {line.table for level in levels if level for line in self.variables.get(level, [])}
@@ -319,11 +316,11 @@ class Release:
     def code(self, place: str, level: str) -> str:
         return place[: self.scenario.lengths[level]]
 
-    def compared(self, *, finest: bool = False, divided: bool = False) -> list[Hashable]:
+    def compared(self, around: str | None, *, finest: bool = False, divided: bool = False) -> list[Hashable]:
         """The cell of each kind (convention 23); `divided` also by structural zeros and what areas count as answers."""
         own = self.variables.get(self.scenario.place, [])
-        outer = self.variables.get(self.area_level, []) if self.area_level else []
-        attributes = self.scenario.looked_at(self.tables(self.scenario.place, self.area_level))
+        outer = self.variables.get(around, []) if around else []
+        attributes = self.scenario.looked_at(self.tables(self.scenario.place, around))
         told = [sets for line in (*own, *outer * finest) for sets in line.sets]
         if divided:
             told += [*self.scenario.zeros, *(sets for line in outer if line.answers for sets in line.sets)]
