@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -170,7 +171,7 @@ def run(found: Findings, what: str, command: Callable[..., Any], *arguments: Any
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Without what takes most of the time and is not compared: pictures, compiling templates, waiting for the disk."""
+    """Without what takes most of the time and is not compared: pictures, templates, versions, waiting for the disk."""
     compile_ = jinja2.Environment.compile
 
     def compiled(self: jinja2.Environment, source: Any, *arguments: Any, **options: Any) -> Any:
@@ -185,6 +186,7 @@ def quickly() -> Iterator[None]:
         patch.object(jinja2.Environment, "compile", compiled),
         patch("vl_convert.vegalite_to_svg", drawn),
         patch("os.fsync", lambda file: None),
+        patch("importlib.metadata.version", cache(metadata.version)),
     ):
         yield
 

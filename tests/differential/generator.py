@@ -46,7 +46,7 @@ def _scenario(rng: random.Random) -> dict[str, Any]:
     levels, unit = rng.choices(
         [({"town": 2, "ward": 4}, "town"), ({"land": 1, "town": 2, "ward": 4}, "town"),
          ({"land": 1, "town": 2, "ward": 4}, "land"), ({"town": 2, "ward": 4}, "ward")],
-        [50, 15, 25, 10],
+        [45, 10, 35, 10],
     )[0]  # fmt: skip
     margins = rng.random() < 0.25  # all pairs of attributes in bins by place, and in single years around
     attributes = _marginal(rng) if margins else _attributes(rng)
@@ -77,7 +77,7 @@ def _scenario(rng: random.Random) -> dict[str, Any]:
         }
     for number in range(rng.randint(int("P1" not in tables), 1 if margins else 4)):
         tables[f"P{number + 4 if margins else number}"] = _table(rng, attributes, inner, "ward")
-    for number in range(rng.choice([0, 1, 1, 2, 3])):
+    for number in range(rng.choice([0, 1, 2, 2, 3])):
         tables[f"T{number + 1}"] = _table(rng, attributes, recodes, "town")
     if single_years_around:
         others = [name for name in inner if inner[name]["attribute"] != "age"]
@@ -90,8 +90,13 @@ def _scenario(rng: random.Random) -> dict[str, Any]:
                 years["universe"] = {name: _some(rng, attributes[name])}
             tables[f"T{number + 7}"] = years
     if "land" in levels:
-        for number in range(rng.choice([0, 1, 1, 2])):
+        for number in range(rng.choice([0, 1, 1, 2, 2])):
             tables[f"L{number + 1}"] = _table(rng, attributes, recodes, "land")
+    if rng.random() < 0.2:  # of some records the tables of places tell nothing: the places of others are not named
+        told_of = _sets(rng, attributes, 1)
+        for table in tables.values():
+            if table["level"] == "ward":
+                table["universe"] = told_of
     iterations = {
         letter: {"title": f"some {letter}", **_sets(rng, attributes)} for letter in "AB" if rng.random() < 0.3
     }
@@ -264,10 +269,16 @@ def _records(rng: random.Random, scenario: Read) -> list[tuple[str, int]]:
     """Up to eight records in one to four wards of one or two towns: a code and the number of a kind."""
     towns = ["A1", "A2"] if rng.random() < 0.8 else ["A1", "B1"]
     wards = [f"{town}{number:02}" for town, number in product(towns[: rng.choice([1, 1, 2])], range(1, 5))]
-    lived_in = sorted(rng.sample(wards, rng.randint(1, 4)))
+    lived_in = sorted(rng.sample(wards, rng.choice([1, 2, 2, 3, 3, 4])))
     pool = rng.sample(range(len(scenario.kinds)), min(len(scenario.kinds), rng.choice([3, 4, 6, 48])))
     count = rng.choice([1, 2, 3, 4, 5, 5, 6, 6, 7, 8])
-    return sorted((rng.choice(lived_in), rng.choice(pool)) for _ in range(count))
+    records = [(rng.choice(lived_in), rng.choice(pool)) for _ in range(count)]
+    inner = [line.times for line in scenario.lines if scenario.level_of[line.table] == scenario.place]
+    untold = [kind for kind in range(len(scenario.kinds)) if not any(times[kind] for times in inner)]
+    if untold and len(lived_in) < 4 and rng.random() < 0.7:  # people of whom the tables of their place tell nothing
+        empty = rng.choice([ward for ward in wards if ward not in lived_in])
+        records += [(empty, rng.choice(untold)) for _ in range(rng.randint(1, 2))]
+    return sorted(records)
 
 
 # The release
@@ -275,7 +286,7 @@ def _records(rng: random.Random, scenario: Read) -> list[tuple[str, int]]:
 
 def _release(rng: random.Random, scenario: Read, records: list[tuple[str, int]], path: Path) -> dict[str, Any]:
     style = rng.choices(["exact", "wide", "rounded", "suppressed", "mixed"], [50, 12, 13, 13, 12])[0]
-    named = rng.choice(["sparse", "sparse", "listed", "dense"]) if style == "exact" else "dense"
+    named = rng.choice(["sparse", "sparse", "sparse", "listed", "dense"]) if style == "exact" else "dense"
     subtotals = rng.random() < 0.4
     extra = rng.random() < 0.15  # tables of places are published of areas too
     left_out = {table for table in scenario.tables if rng.random() < 0.2}
