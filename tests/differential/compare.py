@@ -55,11 +55,6 @@ class Case:
         self.seed: int = self.told["seed"]
         self.changed = bool(self.told.get("changed"))
 
-    @property
-    def all_named(self) -> bool:
-        """Does the file name every place where somebody lives?"""
-        return {place for place, _ in self.truth} <= self.release.named
-
     @cached_property
     def level(self) -> dict[str, str]:
         """The option that says which tables are used, if it is given."""
@@ -96,6 +91,10 @@ class Case:
             return self._kept(("own", area), lambda: self.release.alone(area, None))
         levels = [self.scenario.place, self.around]
         return self._kept(("joint", area, open_), lambda: self.release.together(levels, area, open_=open_))
+
+    def jointly(self, area: str) -> list[Program]:
+        """By each reading of which places exist."""
+        return [self.joint(area, open_=not known) for known in self.release.places_known]
 
     def own(self, place: str) -> Program:
         return self._kept(("own", place), lambda: self.release.alone(place, None))
@@ -225,33 +224,26 @@ def _check(case: Case, found: Findings) -> None:
     if told is None:
         return
     agrees, undecided = told.summary.agrees, sum(told.summary.undecided.values())
-    fits = case.whole(open_=True).fits
-    found.counts["release fits" if fits else "release contradicts"] += 1
+    readings = [case.whole(open_=not known).fits for known in case.release.places_known]
+    found.counts["release fits" if any(readings) else "release contradicts"] += 1
     if agrees and undecided:
         found.counts["check undecided"] += 1
-    if fits and not agrees:
-        said = told.summary.findings[0]["statement"]
-        if case.whole(open_=False).fits or not case.all_named:
-            kind = "check: contradiction of what fits"
-            if not case.whole(open_=False).fits:
-                kind += " (with people in places that the file does not name)"
-            found.blame(kind, f"{said}")
-        else:
-            found.counts["check: contradiction if the places named are all"] += 1
-    if not fits and agrees and not undecided:
-        documented = case.documented(open_=True)
-        kind = "check: agrees with what cannot be"
-        found.blame(kind + (" (seen by more levels together than check looks at)" if documented else ""),
-                    f"changed: {case.told['changed']}")  # fmt: skip
+    if all(readings) and not agrees:
+        found.blame("check: contradiction of what fits", str(told.summary.findings[0]["statement"]))
+    if not any(readings) and agrees and not undecided:
+        documented = case.documented(open_=not case.release.places_known[0])
+        levels = " (seen by more levels together than check looks at)" if documented else ""
+        found.blame(f"check: agrees with what cannot be{levels}", f"changed: {case.told['changed']}")
 
 
-def _refusals(case: Case, found: Findings, what: str, result: Any) -> bool:
-    """Is what is refused what cannot be? Also whether anything is left to compare."""
+def _refusals(case: Case, found: Findings, what: str, result: Any) -> None:
+    """Is what is refused what cannot be?"""
     units: dict[str, list[str]] = {}
     for area in case.areas:
         units.setdefault(case.release.code(area, case.scenario.unit), []).append(area)
     for unit, areas in units.items():
-        fits = {open_: all(case.joint(area, open_=open_).fits for area in areas) for open_ in (True, False)}
+        known = case.release.places_known
+        fits = [all(case.joint(area, open_=not all_).fits for area in areas) for all_ in known]
         if unit in result.refused:
             reason = result.refused[unit].reason
             endless = any(case.alone(place).free for place in case.release.named if place.startswith(unit))
@@ -259,12 +251,10 @@ def _refusals(case: Case, found: Findings, what: str, result: Any) -> bool:
                 found.counts[f"{what} undecided"] += 1
             elif "no published number limits" in reason and endless and what.startswith("vary"):
                 found.counts[f"{what} refused, no limit"] += 1  # convention 19
-            elif fits[False] or (fits[True] and not case.all_named):
-                named = "" if fits[False] else " (with people in places that the file does not name)"
-                found.blame(f"{what}: refuses what fits{named}", f"{unit}: {reason}")
-        elif not fits[True]:
+            elif all(fits):
+                found.blame(f"{what}: refuses what fits", f"{unit}: {reason}")
+        elif not any(fits):
             found.blame(f"{what}: accepts what cannot be", f"{unit}; changed: {case.told['changed']}")
-    return True
 
 
 def _histogram(case: Case, records: Any) -> Counter[Key]:
@@ -289,14 +279,18 @@ def _reconstruct(case: Case, found: Findings) -> Counter[Key] | None:
         if case.release.code(area, case.scenario.unit) in told.refused:
             continue
         mine = {key: count for key, count in histogram.items() if key[0].startswith(area)}
-        if not case.joint(area, open_=False).holds(mine) and not case.joint(area, open_=True).holds(mine):
+        if not any(program.holds(mine) for program in case.jointly(area)):
             found.blame("reconstruct: does not fit", f"{area}: {mine}")
             return None
     return histogram
 
 
-def _judge(row: Mapping[str, Any], distance: int | None, certain: int, what: str) -> Iterable[tuple[str, str]]:
+def _judge(
+    row: Mapping[str, Any], distance: int | None, certain: int, people: int | None, what: str
+) -> Iterable[tuple[str, str]]:
     """Of one place or area: what is said of the farthest and of the certain records, beside what is so."""
+    if "population_upper" in row and row["population_upper"] < (ENDLESS if people is None else people):
+        yield f"{what}: population_upper too small", f"{row['population_upper']}, the model {people}"
     low, high, proof = row["distance"], row["distance_upper"], row["proof"]
     far = "without limit" if distance is None else str(distance)
     said = f"{low}..{high} {proof}, the model {far}; start has {row['population']}"
@@ -336,8 +330,10 @@ def _vary(case: Case, found: Findings, start: Counter[Key]) -> None:
         finest = _varied(case, found, "vary --schema finest", start, finest=True, schema="finest")
         _law_coarser(case, found, told, finest)
         _tightened(case, found, start)
-    if all(case.joint(area, open_=False).holds({k: c for k, c in case.truth.items() if k[0].startswith(area)})
-           for area in case.areas) and case.all_named:  # fmt: skip
+    if {place for place, _ in case.truth} <= case.release.named and all(
+        case.joint(area, open_=False).holds({key: n for key, n in case.truth.items() if key[0].startswith(area)})
+        for area in case.areas
+    ):
         _varied(case, found, "vary --from truth", case.truth, start=case.folder / "records.csv")
     _law_withholding(case, found, told)
 
@@ -360,8 +356,15 @@ def _varied(
         if row["population"] != sum(count for key, count in begin.items() if key[0] == place):
             found.blame(f"{what}: population", f"{place}: {row['population']}")
             continue
-        readings = [case.joint(area, open_=open_) for open_ in (True, False)] if jointly else [case.alone(place)]
+        readings = case.jointly(area) if jointly else [case.alone(place)]
         _judged(case, found, what, row, readings, begin, cells, [place])
+        if "certain_whole" in row:
+            most = max(
+                program.certain(case.release.compared(case.around, finest=finest, whole=True), [place])
+                for program in readings
+            )
+            if row["certain_whole"] > most:
+                found.blame(f"{what}: certain_whole too large", f"{place}: {row['certain_whole']}, the model {most}")
         found.counts[f"{what}: places"] += 1
         found.counts[f"{what}: places proved"] += row["proof"] in PROVED
         found.counts[f"{what}: places with certain proved"] += row["certain_proof"] in PROVED
@@ -375,7 +378,7 @@ def _varied(
     for row in told.areas.iter_rows(named=True):
         area = row[case.around]
         inside = [place for place in sorted(case.release.named) if place.startswith(area)]
-        readings = [case.joint(area, open_=open_) for open_ in (True, False)]
+        readings = case.jointly(area)
         _judged(case, found, f"{what} (areas)", row, readings, begin, cells, inside)
     return told
 
@@ -394,24 +397,18 @@ def _judged(
             continue
         said: list[tuple[str, str]] = []
         for suffix, some in cells.items():
+            people = program.most([key for key in program.keys if key[0] in places])
             distance, certain = program.farthest(begin, some, places), program.certain(some, places)
-            other = list(_judge(row, distance, certain, what))
+            if not case.scenario.looked_at(case.release.tables(case.scenario.place, case.around)):
+                distance, certain = None if people is None else row["population"] + people, 0  # nothing is told
+            other = list(_judge(row, distance, certain, people, what))
             if not other:
                 said = [(f"{kind} {suffix}".strip(), text) for kind, text in said]
                 break
             said = said or [(kind, f"{','.join(places)}: {text}") for kind, text in other]
         blamed.append(said)
-    if not blamed[0]:
-        return
-    if len(blamed) > 1 and not blamed[1]:
-        if case.all_named:
-            found.counts[f"{what}: right if the places named are all"] += 1
-            return
-        found.wrong += [
-            (f"{kind} (people may live in places that the file does not name)", text) for kind, text in blamed[0]
-        ]
-        return
-    found.wrong += blamed[0]
+    if all(blamed):
+        found.wrong += blamed[0]
 
 
 def _law_coarser(case: Case, found: Findings, coarse: Any, fine: Any) -> None:
@@ -437,6 +434,8 @@ def _tightened(case: Case, found: Findings, start: Counter[Key]) -> None:
         place = row[case.scenario.place]
         whole, alone = case.joint(case.release.code(place, case.around or ""), open_=True), case.alone(place)
         if not whole.holds({key: count for key, count in start.items() if key[0] in whole.places}):
+            continue
+        if not case.scenario.looked_at(case.release.tables(case.scenario.place, case.around)):
             continue
         said: list[tuple[str, str]] = []
         for suffix, cells in case.cells_compared().items():
@@ -471,23 +470,28 @@ def _law_withholding(case: Case, found: Findings, told: Any) -> None:
     tables = sorted(case.release.tables(case.scenario.place, case.around))
     if len(tables) < 2:
         return
-    kept = [table for table in tables if table != tables[case.seed % len(tables)]]
+    withheld = tables[case.seed % len(tables)]
+    kept = [table for table in tables if table != withheld]
     fewer = Release(case.scenario, case.tables, kept)
     around = case.around if case.level else next(iter(fewer.levels_around), None)
     if around != case.around or not {around or case.scenario.place, case.scenario.place} <= set(fewer.variables):
-        return
-    if alike(fewer.compared(case.around)) != alike(case.cells):
         return
     less = run(found, "vary with a table withheld", gh.vary, case.tables, seed=case.seed,
                **{**case.options(**case.level), "only": kept})  # fmt: skip
     if less is None:
         return
     place = case.scenario.place
-    more = {row[place]: row["certain_upper"] for row in told.places.iter_rows(named=True)}
+    more = {row[place]: row for row in told.places.iter_rows(named=True)}
+    same = alike(fewer.compared(case.around)) == alike(case.cells)
     for row in less.places.iter_rows(named=True):
-        if row[place] in more and more[row[place]] is not None and row["certain"] > more[row[place]]:
-            said = f"{row[place]}: {row['certain']} without, at most {more[row[place]]} with"
+        other = more.get(row[place])
+        if other and same and other["certain_upper"] is not None and row["certain"] > other["certain_upper"]:
+            said = f"{row[place]}: {row['certain']} without {withheld}, at most {other['certain_upper']} with it"
             found.blame("law: withholding a table makes the same cells more certain", said)
+        proved = other is not None and "certain_whole" in other and other["certain_proof"] in PROVED
+        if other and proved and row["certain_whole"] > other["certain_whole"]:
+            said = f"{row[place]}: {row['certain_whole']} without {withheld}, {other['certain_whole']} with it"
+            found.blame("law: withholding a table makes whole records more certain", said)
 
 
 def _verify(case: Case, found: Findings) -> None:

@@ -89,6 +89,8 @@ def _scenario(rng: random.Random) -> dict[str, Any]:
                 name = rng.choice([name for name in attributes if name != "age"])
                 years["universe"] = {name: _some(rng, attributes[name])}
             tables[f"T{number + 7}"] = years
+    if rng.random() < 0.25:  # everything is told of the area: what one place has, the others cannot have
+        tables["T4"] = {"title": "every kind", "level": "town", "by": [f"{name}-each" for name in attributes]}
     if "land" in levels:
         for number in range(rng.choice([0, 1, 1, 2, 2])):
             tables[f"L{number + 1}"] = _table(rng, attributes, recodes, "land")
@@ -272,7 +274,8 @@ def _records(rng: random.Random, scenario: Read) -> list[tuple[str, int]]:
     lived_in = sorted(rng.sample(wards, rng.choice([1, 2, 2, 3, 3, 4])))
     pool = rng.sample(range(len(scenario.kinds)), min(len(scenario.kinds), rng.choice([3, 4, 6, 48])))
     count = rng.choice([1, 2, 3, 4, 5, 5, 6, 6, 7, 8])
-    records = [(rng.choice(lived_in), rng.choice(pool)) for _ in range(count)]
+    own = {ward: rng.sample(pool, min(len(pool), 2)) if rng.random() < 0.4 else pool for ward in lived_in}
+    records = [(ward, rng.choice(own[ward])) for ward in rng.choices(lived_in, k=count)]
     inner = [line.times for line in scenario.lines if scenario.level_of[line.table] == scenario.place]
     untold = [kind for kind in range(len(scenario.kinds)) if not any(times[kind] for times in inner)]
     if untold and len(lived_in) < 4 and rng.random() < 0.7:  # people of whom the tables of their place tell nothing

@@ -6,8 +6,8 @@ numbers as equalities and those of its area as limits from above (equation 8); j
 histograms are compared in the cells of convention 23: every level, or the groups of the bins, and what the place's own
 tables tell apart.
 
-Which places exist is not in a release. `open` programs have a place besides those that are named, with all the zeros
-that an absent place has (convention 6): whoever is there makes up the area's numbers and is compared with nobody.
+Which places exist may not be in a release (convention 61). `open_` programs have a place besides those that are named,
+with all the zeros that an absent place has (6): whoever is there makes up the area's numbers, compared with nobody.
 """
 
 from __future__ import annotations
@@ -284,6 +284,7 @@ class Release:
                 self.ends[level, code, variable] = low, high
                 seen.add((level, variable))
                 self.codes.setdefault(level, set()).add(code)
+        self.places_known = self._places_known(rows, long=long)
         self.variables: dict[str, list[Line]] = {}
         for level in scenario.levels:
             tables = {scenario.owner[variable] for at, variable in seen if at == level}
@@ -301,6 +302,18 @@ class Release:
                          if scenario.lengths[other] > scenario.lengths[level]]  # fmt: skip
                 self.codes.setdefault(level, set()).update(code[: scenario.lengths[level]] for code in finer)
 
+    def _places_known(self, rows: Sequence[Mapping[str, str]], *, long: bool) -> tuple[bool, ...]:
+        """Does the file name every place (convention 61)? Both answers will do where only several tables together do."""
+        if not long:
+            return (True,)
+        place = self.scenario.place
+        seen = {self.scenario.owner[row["variable"]] for row in rows if row["level"] == place}
+        totals = [line for line in self.scenario.lines if line.table in seen and line.variable.endswith("_001")]
+        if any(line.sets == ({},) and not line.answers for line in totals):
+            return (True,)
+        lines = [line.times for line in self.scenario.lines if line.table in seen]
+        return (False, True) if all(map(any, zip(*lines, strict=True))) else (False,)
+
     @property
     def levels_around(self) -> list[str]:
         """The levels whose numbers can be used besides those of places: those within a unit, coarse to fine."""
@@ -316,11 +329,18 @@ class Release:
     def code(self, place: str, level: str) -> str:
         return place[: self.scenario.lengths[level]]
 
-    def compared(self, around: str | None, *, finest: bool = False, divided: bool = False) -> list[Hashable]:
-        """The cell of each kind (convention 23); `divided` also by structural zeros and what areas count as answers."""
+    def compared(
+        self, around: str | None, *, finest: bool = False, whole: bool = False, divided: bool = False
+    ) -> list[Hashable]:
+        """The cell of each kind (convention 23), by what is told; `whole`: by all that the scenario's tables tell.
+
+        If `divided`, also by structural zeros and what areas count as answers: that is not the convention.
+        """
         own = self.variables.get(self.scenario.place, [])
         outer = self.variables.get(around, []) if around else []
-        attributes = self.scenario.looked_at(self.tables(self.scenario.place, around))
+        attributes = self.scenario.looked_at(
+            self.scenario.tables if whole else self.tables(self.scenario.place, around)
+        )
         told = [sets for line in (*own, *outer * finest) for sets in line.sets]
         if divided:
             told += [*self.scenario.zeros, *(sets for line in outer if line.answers for sets in line.sets)]
@@ -391,7 +411,7 @@ class Program:
 
     def __init__(self, scenario: Read, places: Sequence[str], rows: Sequence[Row]) -> None:
         self.scenario, self.places, self.rows = scenario, places, rows
-        keys = [(place, kind) for place in places for kind in range(len(scenario.kinds))]
+        self.keys = keys = [(place, kind) for place in places for kind in range(len(scenario.kinds))]
         tops: dict[Key, list[int]] = {key: [] for key in keys}
         for row in rows:
             if row.high is not None:
@@ -501,11 +521,6 @@ class Program:
         assert self.fits
         some = gathered(self.met[0], cells, places)
         return sum(self.least([(place, kind) for kind, of in enumerate(cells) if of == cell]) for place, cell in some)
-
-    def certain_in(self, cells: Sequence[Hashable], place: str, inside: Collection[int]) -> int:
-        """The same of the cells that hold some of these kinds."""
-        wanted = {cells[kind] for kind in inside}
-        return sum(self.least([(place, kind) for kind, of in enumerate(cells) if of == cell]) for cell in wanted)
 
 
 def gathered(
