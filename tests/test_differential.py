@@ -68,8 +68,7 @@ def test_the_shapes_that_matter_are_among_the_quick_ones(tmp_path: Path) -> None
                 != case.joint(release.code(place, case.around), open_=True).certain(case.cells, [place])
                 for place in release.codes[scenario.place] if case.around),
         })  # fmt: skip
-    rare = [shape for shape, count in shapes.items() if count < 2]
-    assert not rare
+    assert min(shapes.values()) > 1, shapes
 
 
 # The model itself

@@ -296,6 +296,10 @@ def _release(rng: random.Random, scenario: Read, records: list[tuple[str, int]],
     if not any(scenario.level_of[table] == scenario.place for table in scenario.tables if table not in left_out):
         left_out = set()
     rows: Rows = {}
+    trouble = rng.choices(["", "a number", "a vintage"], [60, 25, 15])[0]
+    other = dict(enumerate(records))  # of another vintage: one record is of another kind
+    other[rng.randrange(len(records))] = (rng.choice(records)[0], rng.randrange(len(scenario.kinds)))
+    vintage = rng.choice(scenario.levels[:-1]) if trouble == "a vintage" else ""
     for level in scenario.levels:
         codes = sorted({place[: scenario.lengths[level]] for place, _ in records})
         for line in scenario.lines:
@@ -305,9 +309,10 @@ def _release(rng: random.Random, scenario: Read, records: list[tuple[str, int]],
             if scenario.level_of[line.table] != level and not (extra and finer):
                 continue
             for code in codes:
-                inside = [kind for place, kind in records if place.startswith(code)]
+                counted = other.values() if level == vintage else records
+                inside = [kind for place, kind in counted if place.startswith(code)]
                 rows[level, code, line.variable] = _told(rng, style, sum(line.times[kind] for kind in inside))
-    changed = _changed(rng, scenario, rows) if rng.random() < 0.35 else ""
+    changed = _changed(rng, scenario, rows) if trouble == "a number" else vintage
     if style == "wide":
         _write_wide(rng, scenario, rows, path)
     else:
@@ -331,7 +336,7 @@ def _changed(rng: random.Random, scenario: Read, rows: Rows) -> str:
     of = scenario.owner
     moved = [one for one in mine if of[one[2]] == of[key[2]] and not scenario.by_variable[one[2]].parts]
     told = ""
-    if moved and not scenario.by_variable[key[2]].parts and rng.random() < 0.7:
+    if moved and not scenario.by_variable[key[2]].parts and rng.random() < 0.85:
         other, by = rng.choice(moved), 1
         rows[other] = rows[other][0] - 1, None if rows[other][1] is None else rows[other][1] - 1  # type: ignore[operator]
         told = f" from {other[2]}"

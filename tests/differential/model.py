@@ -303,7 +303,7 @@ class Release:
                 self.codes.setdefault(level, set()).update(code[: scenario.lengths[level]] for code in finer)
 
     def _places_known(self, rows: Sequence[Mapping[str, str]], *, long: bool) -> tuple[bool, ...]:
-        """Does the file name every place (convention 61)? Both answers will do where only several tables together do."""
+        """Does the file name every place (convention 61)? Both will do where only several tables together do."""
         if not long:
             return (True,)
         place = self.scenario.place
