@@ -72,11 +72,10 @@ class Case:
     def cells(self) -> list[Hashable]:
         return self.release.compared(self.around)
 
-    def cells_compared(self, *, finest: bool = False) -> dict[str, list[Hashable]]:
-        """The cells of convention 23; and those that the tool had, to tell what a disagreement is about."""
-        divided = self.release.compared(self.around, finest=finest, divided=True)
-        strict = self.release.compared(self.around, finest=finest)
-        return {"": strict, "(right in cells divided by zeros and answers)": divided}
+    @cached_property
+    def tells_nothing(self) -> bool:
+        """Do the tables used tell no attribute at all? Then nothing is certain and everything may differ."""
+        return not self.scenario.looked_at(self.release.tables(self.scenario.place, self.around))
 
     @cached_property
     def areas(self) -> list[str]:
@@ -347,7 +346,7 @@ def _varied(
     if told is None:
         return None
     _refusals(case, found, what, told)
-    cells = case.cells_compared(finest=finest)
+    cells = case.release.compared(case.around, finest=finest)
     listed = set()
     for row in told.places.iter_rows(named=True):
         place = row[case.scenario.place]
@@ -385,7 +384,7 @@ def _varied(
 
 def _judged(
     case: Case, found: Findings, what: str, row: Mapping[str, Any], readings: Sequence[Program], begin: Counter[Key],
-    cells: Mapping[str, Sequence[Hashable]], places: Collection[str],
+    cells: Sequence[Hashable], places: Collection[str],
 ) -> None:  # fmt: skip
     """Judge by each reading of which places exist; that the file names all is accepted where it does."""
     blamed: list[list[tuple[str, str]]] = []
@@ -395,18 +394,12 @@ def _judged(
         if not program.holds(mine):
             blamed.append([(f"{what}: the start does not fit", "")])
             continue
-        said: list[tuple[str, str]] = []
-        for suffix, some in cells.items():
-            people = program.most([key for key in program.keys if key[0] in places])
-            distance, certain = program.farthest(begin, some, places), program.certain(some, places)
-            if not case.scenario.looked_at(case.release.tables(case.scenario.place, case.around)):
-                distance, certain = None if people is None else row["population"] + people, 0  # nothing is told
-            other = list(_judge(row, distance, certain, people, what))
-            if not other:
-                said = [(f"{kind} {suffix}".strip(), text) for kind, text in said]
-                break
-            said = said or [(kind, f"{','.join(places)}: {text}") for kind, text in other]
-        blamed.append(said)
+        people = program.most([key for key in program.keys if key[0] in places])
+        distance, certain = program.farthest(begin, cells, places), program.certain(cells, places)
+        if case.tells_nothing:
+            distance, certain = None if people is None else row["population"] + people, 0
+        said = _judge(row, distance, certain, people, what)
+        blamed.append([(kind, f"{','.join(places)}: {text}") for kind, text in said])
     if all(blamed):
         found.wrong += blamed[0]
 
@@ -435,17 +428,10 @@ def _tightened(case: Case, found: Findings, start: Counter[Key]) -> None:
         whole, alone = case.joint(case.release.code(place, case.around or ""), open_=True), case.alone(place)
         if not whole.holds({key: count for key, count in start.items() if key[0] in whole.places}):
             continue
-        if not case.scenario.looked_at(case.release.tables(case.scenario.place, case.around)):
+        if case.tells_nothing:
             continue
-        said: list[tuple[str, str]] = []
-        for suffix, cells in case.cells_compared().items():
-            ends = [(one.farthest(start, cells, [place]), one.certain(cells, [place])) for one in (whole, alone)]
-            other = list(_between(row, *ends))
-            if not other:
-                said = [(f"{kind} {suffix}".strip(), text) for kind, text in said]
-                break
-            said = said or [(f"vary --tighten: {kind}", f"{place}: {text}") for kind, text in other]
-        found.wrong += said
+        ends = [(one.farthest(start, case.cells, [place]), one.certain(case.cells, [place])) for one in (whole, alone)]
+        found.wrong += [(f"vary --tighten: {kind}", f"{place}: {text}") for kind, text in _between(row, *ends)]
 
 
 def _between(

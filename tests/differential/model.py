@@ -91,21 +91,20 @@ class Read:
         chosen = set(tables)
         return {name for line in self.lines if line.table in chosen for sets in line.sets for name in sets}
 
-    def cells(self, attributes: Collection[str], told: Iterable[Sets]) -> list[Hashable]:
-        """For each kind the cell that it is compared in: bins or levels, divided by what is told apart."""
-        by_name: dict[str, list[frozenset[int]]] = {name: [] for name in self.attributes}
-        for sets in told:
-            for name, levels in sets.items():
-                by_name[name].append(levels)
+    def cells(self, attributes: Collection[str], told: Iterable[Line]) -> list[Hashable]:
+        """For each kind the cell that it is compared in: bins or levels, divided by what these lines tell apart."""
+        apart: dict[str, list[frozenset[int]]] = {name: [] for name in self.attributes}
+        for line in told:
+            for sets in line.sets:
+                for name, levels in sets.items():
+                    apart[name].append(levels)
         found: list[Hashable] = []
         for kind in self.kinds:
-            cell: list[Hashable] = []
-            for (name, _), level in zip(self.attributes.items(), kind, strict=True):
+            cell = []
+            for name, level in zip(self.attributes, kind, strict=True):
                 if name in attributes:
                     group = next((at for at, some in enumerate(self.bins.get(name, [])) if level in some), level)
-                    cell.append((group, tuple(level in levels for levels in by_name[name])))
-                else:
-                    cell.append(tuple(level in levels for levels in by_name[name]))
+                    cell.append((group, tuple(level in levels for levels in apart[name])))
             found.append(tuple(cell))
         return found
 
@@ -329,24 +328,12 @@ class Release:
     def code(self, place: str, level: str) -> str:
         return place[: self.scenario.lengths[level]]
 
-    def compared(
-        self, around: str | None, *, finest: bool = False, whole: bool = False, divided: bool = False
-    ) -> list[Hashable]:
-        """The cell of each kind (convention 23), by what is told; `whole`: by all that the scenario's tables tell.
-
-        If `divided`, also by structural zeros and what areas count as answers: that is not the convention.
-        """
+    def compared(self, around: str | None, *, finest: bool = False, whole: bool = False) -> list[Hashable]:
+        """The cell of each kind (convention 23), by what is told; `whole`: by all that the scenario's tables tell."""
         own = self.variables.get(self.scenario.place, [])
-        outer = self.variables.get(around, []) if around else []
-        attributes = self.scenario.looked_at(
-            self.scenario.tables if whole else self.tables(self.scenario.place, around)
-        )
-        told = [sets for line in (*own, *outer * finest) for sets in line.sets]
-        if divided:
-            told += [*self.scenario.zeros, *(sets for line in outer if line.answers for sets in line.sets)]
-        else:
-            told = [{name: levels for name, levels in sets.items() if name in attributes} for sets in told]
-        return self.scenario.cells(attributes, told)
+        outer = self.variables.get(around, []) if around and finest else []
+        tables = self.scenario.tables if whole else self.tables(self.scenario.place, around)
+        return self.scenario.cells(self.scenario.looked_at(tables), [*own, *outer])
 
     # Rows of programs
 
