@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.differential.compare import Case, examine, quickly
+from tests.differential.case import Case, quickly
+from tests.differential.compare import examine
 from tests.differential.generator import generate
 from tests.differential.model import Key, Program, gathered
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 os.environ.setdefault("POLARS_MAX_THREADS", "1")  # the frames are tiny
 
-from tests.differential.compare import COMMANDS, Findings, examine, quickly, smallest
+from tests.differential.case import Findings, quickly, smallest
+from tests.differential.compare import COMMANDS, examine
 from tests.differential.generator import generate
 
 

@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tests.differential.model import Read, read_scenario
+from tests.differential.scenario import Read, read_scenario
 
 KINDS = 48  # possible records of a scenario, at most
 Rows = dict[tuple[str, str, str], tuple[int, int | None]]  # level, code, variable: least and most
