@@ -103,6 +103,14 @@ class Case:
         return all(self.release.together([self.scenario.place, level], open_=open_).fits for level in inside)
 
     @cached_property
+    def truth_fits(self) -> bool:
+        """Do the true records, all in places that are named, give every number that is used?"""
+        return {place for place, _ in self.truth} <= self.release.named and all(
+            self.joint(area, open_=False).holds({key: n for key, n in self.truth.items() if key[0].startswith(area)})
+            for area in self.areas
+        )
+
+    @cached_property
     def _programs(self) -> dict[object, Program]:
         return {}
 
