@@ -391,7 +391,7 @@ def _complete(case: Case, found: Findings, told: Any, listed: Mapping[str, Mappi
         mine = listed.get(place, {})
         kinds = sorted({kind for _, kind in program.met[0]})[:3]
         for kind in kinds:
-            for sets in descriptions(case.scenario, kind, 1):
+            for sets in descriptions(case.scenario, kind, case.release.variables[case.scenario.place]):
                 matching = case.scenario.matching(sets)
                 counts = {sum(x.get((place, one), 0) for one in matching) for x in program.met}
                 if len(counts) > 1 or matching in mine:

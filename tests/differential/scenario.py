@@ -240,9 +240,14 @@ class _Layout:
         return tuple(int(_inside(self.attributes, kind, sets)) for kind in self.kinds)
 
 
-def descriptions(scenario: Read, kind: int, least: int) -> Iterable[Sets]:
-    """Everything that can be said of a kind by at least so many columns."""
-    names = list(scenario.attributes)
-    for count in range(least, len(names) + 1):
-        for some in combinations(range(len(names)), count):
-            yield {names[at]: frozenset([scenario.kinds[kind][at]]) for at in some}
+def descriptions(scenario: Read, kind: int, told: Iterable[Line]) -> Iterable[Sets]:
+    """Everything that claims can say of a kind: some columns, in the values that these lines tell apart (39)."""
+    apart = {name: {sets[name] for line in told for sets in line.sets if name in sets} for name in scenario.attributes}
+    values: dict[str, frozenset[int]] = {}
+    for (name, labels), level in zip(scenario.attributes.items(), scenario.kinds[kind], strict=True):
+        alike = [at for at in range(len(labels)) if all((at in some) == (level in some) for some in apart[name])]
+        if len(alike) < len(labels):
+            values[name] = frozenset(alike)
+    for count in range(1, len(values) + 1):
+        for some in combinations(values, count):
+            yield {name: values[name] for name in some}
