@@ -3,8 +3,8 @@
 Nothing here knows Glasshouse. A record is of one of the possible *kinds* (a level of every attribute, structural zeros
 left out), x[place, kind] says how many there are, every published number is a row over x. Alone, a place has its own
 numbers as equalities and those of its area as limits from above (equation 8); jointly, all are equalities. Two
-histograms are compared in the cells of convention 23: every level, or the groups of the bins, and what the place's own
-tables tell apart.
+histograms are compared in the cells of convention 23: every level, or the groups of the bins, and what tables of places
+tell apart, used or not.
 
 Which places exist may not be in a release (convention 61). `open_` programs have a place besides those that are named,
 with all the zeros that an absent place has (6): whoever is there makes up the area's numbers, compared with nobody.
@@ -103,10 +103,10 @@ class Release:
 
     def compared(self, around: str | None, *, finest: bool = False, whole: bool = False) -> list[Hashable]:
         """The cell of each kind (convention 23), by what is told; `whole`: by all that the scenario's tables tell."""
-        own = self.variables.get(self.scenario.place, [])
+        inner = [line for line in self.scenario.lines if self.scenario.level_of[line.table] == self.scenario.place]
         outer = self.variables.get(around, []) if around and finest else []
         tables = self.scenario.tables if whole else self.tables(self.scenario.place, around)
-        return self.scenario.cells(self.scenario.looked_at(tables), [*own, *outer])
+        return self.scenario.cells(self.scenario.looked_at(tables), [*inner, *outer])
 
     # Rows of programs
 
