@@ -28,10 +28,13 @@ from glasshouse.program.tables.histogram import (
     Compiled,
     Problem,
     compile_tables,
+    live_cells,
     places_alone,
     places_jointly,
 )
 from glasshouse.program.tables.refine import Refinement, prepare
+
+MOST_JOINTLY = 300_000  # kinds of record, place by place, that are worth trying together where numbers are intervals
 
 
 class Unit(NamedTuple):
@@ -194,7 +197,15 @@ class Published:
     def together(self, compiled: Compiled, unit: Unit) -> Problem:
         """The places of each area jointly; without numbers of areas, each place alone."""
         area = self.area(compiled, unit)
-        return places_alone(compiled, unit.counts) if area is None else places_jointly(compiled, unit.counts, area)
+        if area is None:
+            return places_alone(compiled, unit.counts)
+        kinds = 0 if unit.counts.exact else live_cells(compiled, unit.counts)
+        if kinds > MOST_JOINTLY:
+            raise InputError(
+                f"its numbers are intervals, which leave {kinds:,} kinds of record in its places; together that is too "
+                f"large a problem (up to {MOST_JOINTLY:,} are tried); --level {unit.counts.level} asks of each alone"
+            )
+        return places_jointly(compiled, unit.counts, area)
 
 
 def divisions(tables: Iterable[Table], bins: Mapping[str, Recode]) -> tuple[Predicate, ...]:

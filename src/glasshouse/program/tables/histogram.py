@@ -197,6 +197,14 @@ def places_alone(compiled: Compiled, counts: Counts, area: Area | None = None, *
     )
 
 
+def live_cells(compiled: Compiled, counts: Counts) -> int:
+    """How many cells of how many places no number rules out."""
+    own = compiled.own
+    none = own.limits(counts.lower, counts.upper, compiled.columns(counts.variables)).upper == 0
+    members = own.members[: none.shape[1]]
+    return int(sum(len(compiled.cells) - np.count_nonzero(row @ members) for row in none.astype(np.int64)))
+
+
 def _caps(compiled: Compiled, area: Area | None, tighten: bool, places: int) -> Caps:
     if area is None:
         none, zero = np.empty(0, np.int64), np.zeros(places, np.int64)
