@@ -11,7 +11,8 @@ records inside every interval, those nearest to the print.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from glasshouse.program.tables.histogram import Compiled, places_alone
 
 Whole = NDArray[np.signedinteger]
 POWER = {"absolute": 1, "squared": 2}
+INSIDE = 0.02  # of the usual effort, for records inside every interval: most are found at once, or not for a long time
 
 
 @dataclass(frozen=True)
@@ -92,25 +94,29 @@ def _inside(
     published: Published, compiled: Compiled, counts: Counts, print_: Counts, rng: np.random.Generator, measure: str,
     ladder: Ladder,
 ) -> RebuiltFromNoise:  # fmt: skip
-    """The records nearest to a print of those inside every interval, place by place."""
+    """The records nearest to a print of those inside every interval, place by place.
+
+    Where none are found with little effort, the nearest to the print, inside or not.
+    """
     columns, printed = ([one.column[variable] for variable in compiled.own.variables] for one in (counts, print_))
     weights = np.ones(len(columns), np.int64)
-    found = [
-        nearest(
-            compiled, noisy, weights, power=POWER[measure], between=(low, high), ladder=ladder, thorough=False
-        )
-        for noisy, low, high in zip(
-            print_.lower[:, printed], counts.lower[:, columns], counts.upper[:, columns], strict=True
-        )
-    ]  # fmt: skip
+    lower, upper = counts.lower[:, columns], counts.upper[:, columns]
+    ask = partial(nearest, compiled, weights=weights, power=POWER[measure], thorough=False)
+    brief = replace(ladder, limit=replace(ladder.limit, effort=ladder.limit.effort * INSIDE))
+    found = []
+    for noisy, low, high in zip(print_.lower[:, printed], lower, upper, strict=True):
+        inside = ask(noisy=noisy, between=(low, high), ladder=brief)
+        found.append(inside if inside.error < UNLIMITED else ask(noisy=noisy, ladder=ladder))
     used = [np.flatnonzero(one.x) for one in found]
     place, codes = _records(
         published, compiled, [np.full(len(some), number) for number, some in enumerate(used)], used,
         [one.x[some] for one, some in zip(found, used, strict=True)], rng,
     )  # fmt: skip
     error = np.array([one.error for one in found], np.int64)
+    fitted = np.array([one.fitted for one in found], np.int64).reshape(lower.shape)
+    fits = ((fitted >= lower) & (fitted <= upper)).all(axis=1)
     return RebuiltFromNoise(
-        place, codes, error < UNLIMITED, error, np.array([one.floor for one in found], np.int64),
+        place, codes, fits & (error < UNLIMITED), error, np.array([one.floor for one in found], np.int64),
         tuple(one.proof for one in found), np.full(len(found), Rung.SOLVER, np.int8), any(one.clock for one in found),
     )  # fmt: skip
 
