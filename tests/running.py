@@ -31,6 +31,17 @@ class Ended(NamedTuple):
         return said
 
 
+def with_last(*arguments: object) -> list[object]:
+    """Arguments in which an option that is given again takes the place of the first; no command takes it twice."""
+    kept: list[object] = []
+    for argument in reversed(arguments):
+        if isinstance(argument, str) and argument.startswith("--") and argument in kept:
+            kept.pop(0)  # its value
+        else:
+            kept.insert(0, argument)
+    return kept
+
+
 def tool(*arguments: object) -> Ended:
     """A command in this process."""
     out, err = StringIO(), StringIO()

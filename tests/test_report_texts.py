@@ -31,7 +31,7 @@ NAMED = (
     "left out", "exactly one ", "any number of ", "claims undecided", "21 to 50", "51 to 100",
     "more than 100", " known as a whole", "not known",
 )  # fmt: skip
-NAMES = ("term", "page", "worse", "language")  # keys of a definition, or of the page, that are no texts
+NAMES = ("term", "page", "worse", "language", "units")  # keys of a definition, or of the page, that are no texts
 
 
 def translated(told: str) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from glasshouse.mechanism.account import allocation
-from tests.running import Ended, good, tool
+from tests.running import Ended, good, tool, with_last
 from tests.test_topdown import VILLAGE
 
 RACES = ["white", "black", "aian", "asian", "nhopi", "sor"]
@@ -69,7 +69,7 @@ def budget(path: Path, total: str = "2", more: str = "") -> Path:
 
 
 def topdown(people: Path, out: Path, *words: object, scenario: object = "pl94") -> Ended:
-    return tool("protect", "topdown", people, "--scenario", scenario, "--out", out, *words)
+    return tool(*with_last("protect", "topdown", people, "--scenario", scenario, "--out", out, *words))
 
 
 def refused(ended: Ended, pattern: str, out: Path | None = None) -> None:

@@ -33,7 +33,7 @@ from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.manifest import code_hash
 from glasshouse.report.figure import Figure
 from glasshouse.scenarios import load as scenario_module
-from tests.running import Ended, good, started, tool
+from tests.running import Ended, good, started, tool, with_last
 
 DHC = ("--scenario", "dhc-household")
 COLUMNS = ("TEN", "VACS", "HHSIZE", "HHT", "HHT2", "THHSPAN", "THHLDRAGE", "THHRACE", "TP18", "TP65")
@@ -158,7 +158,7 @@ class County:
         return ["verify", tables or self.tables, *DHC, "--workers", workers, *where, *options]
 
     def verify(self, out: Path | None, *options: object, tables: Path | None = None) -> Ended:
-        return quickly(*self.command(out, *options, tables=tables))
+        return quickly(*with_last(*self.command(out, *options, tables=tables)))
 
     def with_records(self) -> list[object]:
         return ["--truth", self.records, "--prior-tract", self.records, "--prior-state", self.records]

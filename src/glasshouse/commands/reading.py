@@ -73,7 +73,7 @@ def read_tables(
     chosen = read.scenario(scenario, read.only)
     inputs_of({"source": source}, scenario, read.mapping)
     file = read.open(source, chosen)
-    rows = pl.concat(list(file.rows()))
+    rows = pl.concat(list(file.rows())).filter(pl.col("variable").is_not_null())
     table = {line.variable: one.name for one in chosen.tables for line in one.lines}
     named = pl.col("variable").replace_strict(table, return_dtype=pl.String).alias("table")
     frame = rows.select("level", "geoid", named, "variable", "lower", "upper").sort("level", "geoid", "variable")

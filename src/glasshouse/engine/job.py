@@ -140,7 +140,7 @@ def publication(file: TableFile, release: Release, level: str | None) -> tuple[P
     around = release.levels[area].variables if area else ()
     tables, areas = _tables(scenario, inner), _tables(scenario, around)
     left_out = untold(scenario.schema, (*tables, *areas))
-    of_places = (table for table in (*scenario.tables, *scenario.aside) if table.level == geography.place)
+    of_places = [table for table in (*scenario.tables, *scenario.aside) if table.level == geography.place]
     published = Published(
         scenario.schema, tables, inner, areas, around, scenario.bins, scenario.unique_on, left_out,
         divisions(of_places, scenario.bins),

@@ -174,9 +174,18 @@ class Problem:
         return x, lost
 
     def chosen(self, predicate: Predicate, *, every: bool = True) -> NDArray[np.bool_]:
-        """The variables whose cells lie inside a predicate, or without `every` those that meet it."""
+        """The variables whose cells lie inside a predicate, or without `every` those that meet it.
+
+        What cannot be is in no cell: one that is there for some of its records only is looked at closely.
+        """
         cells = self.compiled.cells
-        return (cells.inside(predicate) if every else cells.meeting(predicate))[self.cell]
+        inside, meeting = cells.inside(predicate), cells.meeting(predicate)
+        found = inside if every else meeting
+        for cell in np.flatnonzero(cells.partly & meeting & ~inside):
+            boxes = list(cells.schema.possible(cells.levels(int(cell))))
+            satisfied = [box <= predicate if every else box.meets(predicate) for box in boxes]
+            found[cell] = all(satisfied) if every else any(satisfied)
+        return np.append(found, np.zeros(self.ways, np.bool_))[self.cell]
 
 
 def places_alone(compiled: Compiled, counts: Counts, area: Area | None = None, *, tighten: bool = False) -> Problem:
