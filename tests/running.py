@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from typing import Any, NamedTuple
@@ -31,15 +31,10 @@ class Ended(NamedTuple):
         return said
 
 
-def with_last(*arguments: object) -> list[object]:
-    """Arguments in which an option that is given again takes the place of the first; no command takes it twice."""
-    kept: list[object] = []
-    for argument in reversed(arguments):
-        if isinstance(argument, str) and argument.startswith("--") and argument in kept:
-            kept.pop(0)  # its value
-        else:
-            kept.insert(0, argument)
-    return kept
+def without(usual: Sequence[object], given: Sequence[object]) -> list[object]:
+    """The usual arguments without options (and their values) that are given otherwise; none may be there twice."""
+    again = [at for at, one in enumerate(usual) if isinstance(one, str) and one.startswith("--") and one in given]
+    return [one for at, one in enumerate(usual) if at not in again and at - 1 not in again]
 
 
 def tool(*arguments: object) -> Ended:

@@ -37,7 +37,7 @@ from glasshouse.population.identity import spelled
 from glasshouse.population.places import TRACT_METRES, lay_out
 from glasshouse.population.preset import known_presets, load_preset
 from glasshouse.scenarios import load as scenario_module
-from tests.running import Ended, good, tool, with_last
+from tests.running import Ended, good, tool, without
 
 NAMES = ("cef", "hdf", "households", "commercial", "attacker-perfect", "sample", "housing", "blocks")
 FILES = {f"{name}.parquet" for name in NAMES}
@@ -865,7 +865,7 @@ def test_a_preset_of_ones_own(tmp_path: Path) -> None:
 def test_bad_options_get_one_clear_line_and_leave_nothing(
     options: tuple[object, ...], words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    refused(synthesize(*with_last(tmp_path / "new" / "out", "--persons", 300, *options)), *words)
+    refused(synthesize(tmp_path / "new" / "out", *without(["--persons", 300], options), *options), *words)
     assert list(tmp_path.iterdir()) == []
 
 

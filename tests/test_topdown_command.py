@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from glasshouse.mechanism.account import allocation
-from tests.running import Ended, good, tool, with_last
+from tests.running import Ended, good, tool, without
 from tests.test_topdown import VILLAGE
 
 RACES = ["white", "black", "aian", "asian", "nhopi", "sor"]
@@ -69,7 +69,8 @@ def budget(path: Path, total: str = "2", more: str = "") -> Path:
 
 
 def topdown(people: Path, out: Path, *words: object, scenario: object = "pl94") -> Ended:
-    return tool(*with_last("protect", "topdown", people, "--scenario", scenario, "--out", out, *words))
+    usual = ["--scenario", scenario, "--out", out]
+    return tool("protect", "topdown", people, *without(usual, words), *words)
 
 
 def refused(ended: Ended, pattern: str, out: Path | None = None) -> None:
@@ -305,7 +306,7 @@ def test_secure_noise_takes_no_seed(people: Path, small: Path, tmp_path: Path) -
 )
 def test_bad_words_are_refused(people: Path, small: Path, tmp_path: Path, words: list[str], pattern: str) -> None:
     out = tmp_path / "out.csv"
-    refused(topdown(people, out, "--budget", small, *words), pattern, out)
+    refused(topdown(people, out, *without(["--budget", small], words), *words), pattern, out)
 
 
 def test_bad_files_are_refused(people: Path, small: Path, tmp_path: Path) -> None:

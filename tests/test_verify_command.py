@@ -33,7 +33,7 @@ from glasshouse.engine.ledger import Ledger
 from glasshouse.engine.manifest import code_hash
 from glasshouse.report.figure import Figure
 from glasshouse.scenarios import load as scenario_module
-from tests.running import Ended, good, started, tool, with_last
+from tests.running import Ended, good, started, tool, without
 
 DHC = ("--scenario", "dhc-household")
 COLUMNS = ("TEN", "VACS", "HHSIZE", "HHT", "HHT2", "THHSPAN", "THHLDRAGE", "THHRACE", "TP18", "TP65")
@@ -155,10 +155,11 @@ class County:
 
     def command(self, out: Path | None, *options: object, tables: Path | None = None, workers: int = 1) -> list[object]:
         where = [] if out is None else ["--out", out]
-        return ["verify", tables or self.tables, *DHC, "--workers", workers, *where, *options]
+        usual = [*DHC, "--workers", workers, *where]
+        return ["verify", tables or self.tables, *without(usual, options), *options]
 
     def verify(self, out: Path | None, *options: object, tables: Path | None = None) -> Ended:
-        return quickly(*with_last(*self.command(out, *options, tables=tables)))
+        return quickly(*self.command(out, *options, tables=tables))
 
     def with_records(self) -> list[object]:
         return ["--truth", self.records, "--prior-tract", self.records, "--prior-state", self.records]
