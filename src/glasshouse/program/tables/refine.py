@@ -45,6 +45,8 @@ def prepare(coarse: Compiled, fine: Compiled) -> Refinement:
     coarse_row[rows_fine] = of_fine
     if (coarse_row[rows_fine] != of_fine).any():
         raise InputError("a finer number of the area lies in two coarse rows; compile with 'finest'")
+    if (coarse_row < 0).any():
+        raise InputError("a number of the area counts no kind of record that can be; compile with 'finest'")
     rows = np.argsort(coarse_row, kind="stable")
     ranks = np.arange(count) - np.searchsorted(coarse_row[rows], coarse_row[rows])
     rank = np.empty(count, np.int64)
