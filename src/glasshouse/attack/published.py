@@ -114,7 +114,7 @@ class Published:
         Limits are the printed numbers, or also their differences; from above, or jointly from below, too.
         """
         area = self.area(self.finest, unit) if self.around_is_finer else None
-        if area is None or self.finest.around is None:
+        if area is None or self.finest.around is None or ((tighten or jointly) and self.bins_say_all(unit)):
             return None
         if jointly:
             found = self.finest.around.limits(area.lower, area.upper)
@@ -123,7 +123,9 @@ class Published:
             ruled = ruled_from_above(self.finest, area, tighten=tighten)
         key = tighten, jointly, ruled.upper.shape[1]  # exact numbers have fewer differences
         if key not in self._dealings:
-            self._dealings[key] = dealing(self.binned, self.finest, ruled.members, from_above=not jointly)
+            self._dealings[key] = dealing(
+                self.binned, self.finest, ruled.members, from_above=not jointly, printed=not (tighten or jointly)
+            )
         prepared = self._dealings[key]
         return None if prepared is None else (prepared, ruled)
 

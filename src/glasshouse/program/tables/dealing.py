@@ -63,10 +63,14 @@ class Dealing:
         return int(self.first[-1])
 
 
-def dealing(coarse: Compiled, fine: Compiled, members: sparse.csr_matrix, *, from_above: bool) -> Dealing | None:
+def dealing(
+    coarse: Compiled, fine: Compiled, members: sparse.csr_matrix, *, from_above: bool, printed: bool
+) -> Dealing | None:
     """How records of coarse cells can be dealt to fine ones; None where limits look at whole coarse cells only.
 
-    With limits `from_above` a kind that has a way without any limit can always be dealt, and is left out.
+    Limits that were `printed` are in the coarse problem already where they do; differences of those that do not need
+    not be, and all are taken. With limits `from_above` a kind that has a way without any limit can always be dealt, and
+    is left out.
     """
     parent = parents(coarse, fine)
     inside = sparse.csr_matrix((np.ones(len(parent), np.int64), (np.arange(len(parent)), parent)))
@@ -75,7 +79,7 @@ def dealing(coarse: Compiled, fine: Compiled, members: sparse.csr_matrix, *, fro
     uneven.eliminate_zeros()
     splits = np.diff(uneven.indptr) > 0  # they count fine cells of a coarse one, but not all alike
     splits |= (sums[:, coarse.cells.partly] > 0).sum(axis=1).A1 > 0  # coarse rows do not know what cannot be inside
-    splitting = np.flatnonzero(splits)
+    splitting = np.flatnonzero(splits | (not printed))
     if not len(splitting):
         return None
     only = members[splitting].tocsc()

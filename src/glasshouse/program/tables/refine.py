@@ -36,6 +36,8 @@ def prepare(coarse: Compiled, fine: Compiled) -> Refinement:
     """Check that dealing is enough, and where each fine cell lies; `fine` has the same tables, compiled `finest`."""
     if coarse.around is None or fine.around is None:
         raise InputError("records get finer cells from the tables of the area around; none were compiled")
+    if coarse.cells.partly.any():
+        raise InputError("inside some coarse cells not everything can be, which coarse rows do not know; use 'finest'")
     rows_fine = _only_row(fine, "fine")
     rows_coarse = _only_row(coarse, "coarse")
     parent = parents(coarse, fine)
