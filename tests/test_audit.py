@@ -405,6 +405,18 @@ def test_thresholds_are_exceeded_above_and_not_at_or_below(tiny: Path) -> None:
     assert found_in(with_thresholds(config, **safe), tiny / "out").exceeded == ()
 
 
+def test_a_threshold_looks_at_whole_records(tiny: Path, tmp_path: Path) -> None:
+    """Where tables tell less, less is compared, and more seems certain; that exceeds nothing."""
+    config, folder = read_config(tiny / "tiny.toml"), tmp_path / "out"
+    shutil.copytree(tiny / "out", folder)
+    told = json.loads((folder / "solvar" / "summary.json").read_text(encoding="utf-8"))
+    limit = told["headline"]["share_certain"] / 2
+    assert len(found_in(with_thresholds(config, share_certain=limit), folder).exceeded) == 1
+    told["headline"]["share_certain_whole"] = limit / 2
+    (folder / "solvar" / "summary.json").write_text(json.dumps(told), encoding="utf-8")
+    assert found_in(with_thresholds(config, share_certain=limit), folder).exceeded == ()
+
+
 @pytest.mark.parametrize("key", ["precision_exposed", "found_exposed"])
 def test_a_public_finding_about_few_is_hidden(tiny: Path, key: str) -> None:
     """Ten persons are most exposed, so half of them are five."""
