@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 ONLY ?=
 
-.PHONY: audit test test-all bench lint clean
+.PHONY: audit test test-all bench lint lowest clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Glasshouse needs Python 3.11 or newer; set PYTHON=...")'
@@ -26,6 +26,10 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The lowest versions that pyproject.toml allows, and the pinned ones, each in a new environment; needs a network for pip.
+lowest:
+	$(PYTHON) -m tests.lowest
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks $(ONLY)

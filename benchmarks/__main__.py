@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from benchmarks import (
+    bounds,
     claims_vs_per_claim,
     core,
     detect_vs_per_household,
@@ -38,6 +39,9 @@ class Result(TypedDict):
 
 
 BENCHMARKS: dict[str, Callable[[], Result]] = {
+    "bounds-by-size": bounds.by_size,
+    "bounds-vs-lp": bounds.vs_lp,
+    "bounds-vs-milp": bounds.vs_milp,
     "claims-by-size": claims_vs_per_claim.by_size,
     "claims-vs-one-hot": claims_vs_per_claim.one_hot,
     "claims-vs-per-claim": claims_vs_per_claim.run,

@@ -12,6 +12,9 @@ A reason is kept under `mended`, for every run and file that differed. What is n
 - in pages, workbooks and texts, the hash of the code and the key of a run, which has it in it, are replaced by a word,
   and versions of libraries go from certificates;
 - in what is printed, seconds are left out and the scratch folder has a word for a name;
+- fractions: the last digits of what is computed in floating point depend on the processor, so nine digits are compared,
+  and of a file that holds fractions its parts, not its bytes (that two runs on one machine give the same bytes is
+  tested elsewhere);
 - Parquet files, where polars or pyarrow are not those of the record: then their columns are compared, not their bytes.
 """
 
@@ -21,7 +24,9 @@ import csv
 import fcntl
 import gzip
 import json
+import math
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -40,7 +45,8 @@ HERE = Path(__file__).resolve().parent
 RECORD = HERE / "behaviour.json"
 EXAMPLES = HERE.parent / "examples"
 LIBRARIES = ("polars", "pyarrow", "numpy", "scipy", "highspy", "ortools", "vl-convert-python", "xlsxwriter")
-SMALL = 4000  # what is printed is kept in the record up to so many characters, else its hash
+FRACTION = re.compile(r"-?\d+\.\d+(e[+-]?\d+)?")
+NOTHING = 1e-12  # what is left of a difference of equal numbers
 Said = dict[str, Any]
 
 
@@ -164,6 +170,10 @@ RUNS = (
     Run("solvar-age", f"vary tables-zip/al2010.sf1.zip {SF1} --schema exact-age --workers 1 --out solvar-age",
         "tables-zip"),
     Run("solvar-hidden", f"vary suppress-norland/t.csv {N} --workers 1 --out solvar-hidden", "suppress-norland"),
+    Run("bounds-hidden", f"bounds suppress-norland/t.csv {N} --why 1 --most 0.5 --workers 1 --out bounds-hidden",
+        "suppress-norland"),
+    Run("bounds-rounded", f"bounds round-norland/t.csv {N} --tables W1,W2,T1 --numbers all --percent 20 --workers 1 "
+        "--count sex=woman;age=0..6;language=Hill --out bounds-rounded", "round-norland"),
     Run("status", "status rebuilt", "rebuilt"),
     Run("status-norland", "status solvar-norland", "solvar-norland"),
     # who could be identified
@@ -347,7 +357,29 @@ def digest(content: bytes | str) -> str:
 
 def brief(value: Any) -> str:
     """A short hash of a part, to say which part differs."""
-    return digest(json.dumps(value, sort_keys=True, default=repr))[:10]
+    return digest(json.dumps(steady(value), sort_keys=True, default=repr))[:10]
+
+
+def steady(value: Any) -> Any:
+    """The same with fractions to nine digits, which do not depend on the processor."""
+    if isinstance(value, dict):
+        return {key: steady(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [steady(one) for one in value]
+    if isinstance(value, str) and FRACTION.fullmatch(value):
+        value = float(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return 0.0 if abs(value) < NOTHING else float(f"{value:.9g}")
+    return value
+
+
+def has_fractions(value: Any) -> bool:
+    """Is there a fraction in it, as a number or spelt out?"""
+    if isinstance(value, dict):
+        return any(map(has_fractions, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(has_fractions, value))
+    return isinstance(value, float) or (isinstance(value, str) and bool(FRACTION.fullmatch(value)))
 
 
 def parts(told: Any) -> Any:
@@ -390,8 +422,10 @@ def file_said(path: Path, hidden: Mapping[str, str]) -> Said:
     content = path.read_bytes()
     if path.suffix == ".parquet":
         frame = pl.read_parquet(path)
-        columns = {name: brief([str(frame[name].dtype), frame[name].to_list()]) for name in frame.columns}
-        return {"sha256": digest(content), "rows": frame.height, "order": frame.columns, "columns": columns}
+        values = {name: frame[name].to_list() for name in frame.columns}
+        columns = {name: brief([str(frame[name].dtype), some]) for name, some in values.items()}
+        said: Said = {"rows": frame.height, "order": frame.columns, "columns": columns}
+        return said if has_fractions(values) else said | {"sha256": digest(content)}
     if path.suffix in RENDERINGS:
         return {}
     if path.suffix == ".zip":
@@ -400,14 +434,15 @@ def file_said(path: Path, hidden: Mapping[str, str]) -> Said:
         content = gzip.decompress(content)
     text = content.decode()
     shown = _shown(text, hidden)
-    said: Said = {"sha256": digest(path.read_bytes() if shown == text else shown)}
+    said, values = {}, {}
     if ".csv" in path.suffixes:
         head, *rows = csv.reader(text.splitlines())
-        columns = {name: brief([row[column] for row in rows]) for column, name in enumerate(head)}
-        said |= {"rows": len(rows), "order": head, "columns": columns}
+        values = {name: [row[column] for row in rows] for column, name in enumerate(head)}
+        said = {"rows": len(rows), "order": head, "columns": {name: brief(some) for name, some in values.items()}}
     if path.suffix == ".json":
-        said |= {"keys": parts(json.loads(shown))}
-    return said
+        values = json.loads(shown)
+        said = {"keys": parts(values)}
+    return said if has_fractions(values) else said | {"sha256": digest(path.read_bytes() if shown == text else shown)}
 
 
 # Comparing, and keeping the record

@@ -34,7 +34,7 @@ from glasshouse.commands.attack import Attacked
 from glasshouse.commands.words.verify import Summary, lines_for_people, summed
 from glasshouse.errors import InputError
 from glasshouse.report.beside import described
-from glasshouse.report.description import Measure, Share, text
+from glasshouse.report.description import Measure, Share, text, value_of
 from glasshouse.report.render.drawing import pictures
 from glasshouse.report.sections.answers import claims as claims_section
 from glasshouse.report.sections.answers import singled_out
@@ -668,7 +668,8 @@ def test_an_audit_without_the_truth_says_what_is_proved() -> None:
     assert row["share"] is None and singled_out(row) == Share(2, 10, row["share_low"], row["share_high"])
     lead = claims_section(summary, pl.DataFrame(), "block").lead
     assert "At least" in text(lead)
-    assert singled_out({**row, "households_most": None}) is None
+    unlimited = singled_out({**row, "households_most": None})
+    assert unlimited == Share(0, 0) and value_of(unlimited) is None  # no number, and no interval of one
     assert "At least" not in text(claims_section(asdict(told(toy())), pl.DataFrame(), "block").lead)
     nothing = asdict(Summary("toy", "block", 1, 1, 0, claims=0))
     assert (

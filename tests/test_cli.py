@@ -390,7 +390,7 @@ def test_changed_input_is_refused_in_the_same_process(records: Path, tables: Pat
     assert run("tabulate", records, *SF1, "--tables", "P1,P6,P12", "--out", tables).code == 2
 
 
-def test_a_stop_between_the_file_and_its_manifest_does_not_leave_a_false_one(
+def test_a_stop_before_the_manifest_leaves_the_older_result_as_it_was(
     records: Path, tables: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*_: object) -> None:
@@ -398,11 +398,13 @@ def test_a_stop_between_the_file_and_its_manifest_does_not_leave_a_false_one(
 
     other = tmp_path / "other.csv"
     other.write_text("\n".join([HEADER, *LINES[:100]]))
+    before = tables.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(manifest.Manifest, "write", stop)
         assert run("tabulate", other, *SF1, "--tables", "P1,P6,P12", "--out", tables, "--overwrite").code == 130
-    ended = run("tabulate", records, *SF1, "--tables", "P1,P6,P12", "--out", tables)
-    assert "up to date" not in ended.out
+    assert tables.read_bytes() == before
+    assert "up to date" in run("tabulate", records, *SF1, "--tables", "P1,P6,P12", "--out", tables).out
+    assert run("tabulate", other, *SF1, "--tables", "P1,P6,P12", "--out", tables).code == 2
 
 
 # What check says

@@ -227,7 +227,7 @@ BAD = {
     ),
     "options of nothing": (HEAD + ONE + "rate = 0.1\n", r"options \(rate\) but no protection; expected protect ="),
     "a table as option": (HEAD + SWAP + "nearest = { a = 1 }\n", r"--nearest \{'a': 1\}: expected a whole number"),
-    "a date as option": (HEAD + SWAP + "nearest = 2020-01-01\n", r"--nearest 2020-01-01: expected a whole number"),
+    "a date as option": (HEAD + SWAP + "nearest = 2020-01-01\n", r"nearest' is the date or time 2020-01-01"),
     "capitals": (HEAD + SWAP + "Rate = 1\n", r"unknown option of protect swap 'Rate'; known: coordinates, "),
     "a text as number": (HEAD + SWAP + 'nearest = "many"\n', r"--nearest many: expected a whole number"),
     "a number as switch": (HEAD + TOPDOWN + "bottom-up = 1\n", r"--bottom-up 1: expected True or False"),

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.differential.case import Case, quickly
+import glasshouse as gh
+from tests.differential.bounds import WAYS, compare_bounds
+from tests.differential.case import Case, Findings, quickly
 from tests.differential.compare import COMMANDS, examine
 from tests.differential.generator import generate
 from tests.differential.model import Key, Program, gathered
@@ -20,7 +22,7 @@ QUICK, MANY, AT_ONCE = 60, 2_000, 5
 
 def disagreements(tmp_path: Path, seeds: range, *, every: bool = True) -> list[str]:
     """What is wrong with the cases of seeds; with vary and three of the other commands and options of each in turn."""
-    told, others = [], [command for command in COMMANDS if command != "vary"]
+    told, others = [], [command for command in COMMANDS if command not in ("vary", "bounds")]
     with quickly():
         for seed in seeds:
             some = ["vary", *(others[(seed + step) % len(others)] for step in (0, 3, 5))]
@@ -36,14 +38,38 @@ def test_no_disagreement_on_random_releases(tmp_path: Path, first: int) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("seed", [5688, 9000])
+@pytest.mark.parametrize("first", range(1, QUICK, 2 * AT_ONCE))
+def test_bounds_are_those_of_the_model_on_random_releases(tmp_path: Path, first: int) -> None:
+    """As it is asked, and by one of the ways that the engine is made to go, in turn."""
+    asked, *forced = WAYS
+    wrong = []
+    with quickly():
+        for seed in range(first, first + 2 * AT_ONCE, 2):
+            found = Findings()
+            compare_bounds(Case(generate(seed, tmp_path / str(seed))), found, [asked, forced[seed // 2 % len(forced)]])
+            wrong += [f"case {seed}: {kind}: {text}" for kind, text in found.wrong]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("seed", [5688, 9000, 34039])
 def test_what_was_found_beyond_the_quick_ones_stays_mended(tmp_path: Path, seed: int) -> None:
-    """5688: a number of an area that counts no kind of record that can be. 9000: zeros inside bins, jointly."""
+    """5688: a number of an area that counts no kind of record that can be. 9000: zeros inside bins, jointly.
+
+    34039: a table whose universe names an attribute and can be nobody looks at that attribute all the same.
+    """
     wrong = disagreements(tmp_path, range(seed, seed + 1))
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.slow  # 15 minutes: six to ten commands on each
+def test_reasons_among_numbers_without_limits_come_to_an_end(tmp_path: Path) -> None:
+    """50521: a sum, places that are not named and three levels; HiGHS never came back from one branch and bound."""
+    found = Findings()
+    with quickly():
+        compare_bounds(Case(generate(50521, tmp_path / "case")), found, ["bounds"])
+    assert not found.wrong and found.counts["why: numbers"] > 1
+
+
+@pytest.mark.slow  # an hour: six to fifteen commands on each
 def test_no_disagreement_on_two_thousand_random_releases(tmp_path: Path) -> None:
     wrong = disagreements(tmp_path, range(1, MANY + 1))
     assert not wrong, "\n".join(wrong)
@@ -143,9 +169,7 @@ def test_single_years_of_the_area_limit_what_is_compared_in_bins(tmp_path: Path)
     assert without.farthest(case.truth, case.cells, ["11"]) == 8 and without.certain(case.cells, ["11"]) == 0
 
 
-def test_whoever_lives_in_a_place_that_is_not_named_makes_up_the_area(tmp_path: Path) -> None:
-    """Of two persons one is in the place that is named, or both are elsewhere: nothing tells."""
-    toml = """
+VANISHING = """
 title = "a place that vanishes"
 [geography]
 place = "block"
@@ -159,13 +183,34 @@ a = { attribute = "a" }
 B1 = { title = "x", level = "block", by = [], universe = { a = "x" } }
 T1 = { title = "a", level = "tract", by = ["a"] }
 """
+
+
+def test_whoever_lives_in_a_place_that_is_not_named_makes_up_the_area(tmp_path: Path) -> None:
+    """Of two persons one is in the place that is named, or both are elsewhere: nothing tells."""
     rows = ["block,11,B1_001,1", "tract,1,T1_002,1", "tract,1,T1_003,1"]
-    case = written(tmp_path / "case", toml, ["block,a", "11,x", "12,y"], rows)
+    case = written(tmp_path / "case", VANISHING, ["block,a", "11,x", "12,y"], rows)
     here: dict[Key, int] = {("11", 0): 1, ("11", 1): 1}
     known, open_ = case.joint("1", open_=False), case.joint("1", open_=True)
     assert known.certain(case.cells, ["11"]) == 2 and known.farthest(here, case.cells, ["11"]) == 0
     assert open_.certain(case.cells, ["11"]) == 1 and open_.farthest(here, case.cells, ["11"]) == 1
     assert open_.holds({("11", 0): 1}) and not known.holds({("11", 0): 1})
+
+
+def test_that_nobody_is_elsewhere_is_a_reason_and_says_so(tmp_path: Path) -> None:
+    """The x of the tract is in the block that is named: in others the table of blocks would count it (6, 61)."""
+    case = written(tmp_path / "case", VANISHING, ["block,a", "11,x", "12,y"], ["block,11,B1_001,1"])
+    with case.tables.open("w", newline="") as stream:
+        csv.writer(stream).writerows([
+            ["level", "geoid", "variable", "lower", "upper"], ["block", "11", "B1_001", 0, 3],
+            ["tract", "1", "T1_002", 1, 1], ["tract", "1", "T1_003", 1, 1],
+        ])  # fmt: skip
+    told = gh.bounds(case.tables, **case.options(why=1, workers=1))
+    assert told.bounds.select("geoid", "variable", "low", "high").rows() == [("11", "B1_001", 1, 1)]
+    reasons = {row["reason_variable"]: row for row in told.reasons.iter_rows(named=True)}
+    assert set(reasons) == {"B1_001", "T1_002"} and "named" not in reasons["T1_002"]["reason_description"]
+    rest = reasons["B1_001"]
+    assert (rest["reason_level"], rest["reason_geoid"], rest["upper"]) == ("block", "1", 0)
+    assert rest["reason_description"].endswith(", in blocks that are not named")
 
 
 @pytest.mark.parametrize("seed", range(200, 215))

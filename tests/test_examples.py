@@ -42,9 +42,10 @@ def printed(command: list[str]) -> str:
     """What `glasshouse ...` or `python script.py ...` prints, run in this process."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as said:
         if command[0] == "glasshouse":
-            assert main([*command[1:], *(["--workers", "1"] if command[1] in ("reconstruct", "vary") else [])]) == 0, (
-                said.getvalue()
-            )
+            assert (
+                main([*command[1:], *(["--workers", "1"] if command[1] in ("reconstruct", "vary", "bounds") else [])])
+                == 0
+            ), said.getvalue()
         else:
             assert command[0] == "python"
             module(Path(command[1])).main(*command[2:])

@@ -470,8 +470,9 @@ def test_spilled_rows_lie_in_a_private_folder_that_goes_away(tmp_path: Path) -> 
     groups = regroup(pieces(SPILLING), "key", limit=2, near=tmp_path)
     next(groups)
     (scratch,) = tmp_path.iterdir()
-    assert stat.S_IMODE(scratch.stat().st_mode) == 0o700
-    assert len(list(scratch.iterdir())) == 3
+    assert {path.name for path in scratch.iterdir()} == {"lock", "inside"}
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (scratch, scratch / "inside")] == [0o700, 0o700]
+    assert len(list((scratch / "inside").iterdir())) == 3
     list(groups)
     assert list(tmp_path.iterdir()) == []
 

@@ -115,7 +115,10 @@ def test_an_entry_cut_short_is_not_there(ledger: Ledger, size: int) -> None:
     ledger.put(entry())
     path = only_file(ledger)
     path.write_bytes(path.read_bytes()[:size])
-    assert ledger.held() == [] and not path.exists()
+    assert ledger.held() == ["36001000100"]  # all units are done: one that was damaged since is not left out in silence
+    with pytest.raises(InputError, match="run the command again"):
+        ledger.read("36001000100")
+    assert ledger.finished() == set() and not path.exists()
 
 
 def test_an_entry_with_a_byte_too_many_is_not_there(ledger: Ledger) -> None:
@@ -205,7 +208,7 @@ def test_begin_without_a_readable_description_keeps_the_entries_of_this_run(ledg
 
 
 def test_what_a_kill_left_half_written_is_removed(ledger: Ledger) -> None:
-    for name in (".1.unit.ab_c12x9", ".1.open.q", ".run.json.x2", ".mine"):
+    for name in (".glasshouse-ab_c12x9", ".glasshouse-q", ".mine"):
         (ledger.folder / name).touch()
     assert ledger.held() == []
     ledger.begin(ABOUT)
@@ -245,3 +248,14 @@ def test_peek(ledger: Ledger) -> None:
     assert (seen.about["command"], seen.about["units"], seen.about["key"]) == ("reconstruct", 3, "key-1")
     ledger.forget()
     assert peek(ledger.folder) is None
+
+
+def test_a_description_that_cannot_be_read_any_more_is_no_bug_of_ours(tmp_path: Path) -> None:
+    """Found by the fault harness: `reidentify`, when the disk failed between the beginning and the plan."""
+    ledger = Ledger(tmp_path / "ledger", "key")
+    ledger.begin({})
+    (tmp_path / "ledger" / "run.json").write_bytes(b"{")
+    with pytest.raises(InputError, match="cannot be read any more; run the command again"):
+        ledger.tell(units=3)
+    ledger.begin({})
+    ledger.tell(units=3)

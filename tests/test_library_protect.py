@@ -118,7 +118,7 @@ def test_a_file_beside_comes_and_goes_with_the_result(people: pl.DataFrame, tmp_
     log = tmp_path / "pairs.parquet"
     made = gh.protect.swap(people, rate=0.3, log=log)
     assert pl.read_parquet(log).height == made.summary.moved > 0
-    with pytest.raises(InputError, match=r"pairs.parquet exists, and the result does not"):
+    with pytest.raises(InputError, match=r"pairs.parquet exists, and records.parquet does not"):
         gh.protect.swap(people, rate=0.3, log=log)
     gh.protect.swap(people, rate=0.3, log=log, overwrite=True)
 

@@ -113,7 +113,7 @@ def test_what_the_search_holds_outweighs_engines_that_find_nothing() -> None:
     def blind(program: IntegerProgram, limit: Limit) -> Solution:
         return Solution(Outcome.INFEASIBLE)
 
-    ladder = Ladder(nodes=0, engines=(blind, blind))
+    ladder = Ladder(nodes=0, engines=(blind, blind), cases=False)
     answers = minimum(split(part, np.zeros(1, np.bool_)), linear(np.array([3, 4])), ladder, start=np.array([4, 0]))
     assert answers.outcome == (Outcome.FEASIBLE,)
     assert answers.proof == (Proof.UNDECIDED,)

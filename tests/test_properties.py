@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from glasshouse.errors import InputError
-from glasshouse.files.properties import PropertyFile, read_properties, rounded, rounded_down, within_rounding
+from glasshouse.files.properties import PropertyFile, read_properties
+from glasshouse.files.shares import rounded, rounded_down, within_rounding
 from glasshouse.model.geography import Geography
 from glasshouse.population.subsidy import simulate, statistics
 from tests.test_subsidy import county
@@ -377,9 +378,11 @@ def test_a_file_of_blocks_needs_keys_to_go_by(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"pct_bed1": "12.4"}, r"column 'pct_bed1' is '12.4'; expected a whole percentage 0 to 100, or HUD's codes"),
-        ({"pct_bed1": "101"}, r"'pct_bed1' is '101'; expected a whole percentage"),
-        ({"pct_bed1": "-2"}, r"'pct_bed1' is '-2'; expected a whole percentage"),
+        ({"pct_bed1": "12.x"}, r"column 'pct_bed1' is '12.x'; expected a percentage 0 to 100, or HUD's codes"),
+        ({"pct_bed1": "-4.5"}, r"column 'pct_bed1' is '-4.5'; expected a percentage 0 to 100, or HUD's codes"),
+        ({"pct_bed1": "12.1234567"}, r"'pct_bed1' is '12.1234567'; expected a percentage with at most 6 decimals"),
+        ({"pct_bed1": "101"}, r"'pct_bed1' is '101'; expected a percentage"),
+        ({"pct_bed1": "-2"}, r"'pct_bed1' is '-2'; expected a percentage"),
         ({"pct_bed1": "-4.4"}, r"'pct_bed1' is '-4.4'"),
         ({"pct_bed1": "about half of all the households"}, r"'pct_bed1' is 'about half of all th'; .* as HUD"),
         ({"pct_bed1": "1,000"}, r"'pct_bed1' is '1,000'"),
@@ -399,7 +402,7 @@ def test_values_that_are_refused(tmp_path: Path, changed: dict[str, str], messag
 
 
 def test_parquet_values_that_are_refused(tmp_path: Path) -> None:
-    for value in (12.4, float("inf"), 1e300, -3.0):
+    for value in (-4.5, float("inf"), 1e300, -3.0):
         path = written(tmp_path, [row(code="a", pct_bed1=1.0), row(pct_bed1=value)], "psh.parquet")
         with pytest.raises(InputError, match=r"psh.parquet, row 2: column 'pct_bed1' is"):
             read_properties(path, GEOGRAPHY, SHARES)
@@ -408,8 +411,8 @@ def test_parquet_values_that_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_column_as_the_file_does(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"column 'PCT_WHITE' is '12\.4'"):
-        read(tmp_path, {**without(USUAL, "pct_white_nothsp"), "PCT_WHITE": "12.4"})
+    with pytest.raises(InputError, match=r"column 'PCT_WHITE' is '12\.x'"):
+        read(tmp_path, {**without(USUAL, "pct_white_nothsp"), "PCT_WHITE": "12.x"})
 
 
 @pytest.mark.parametrize(

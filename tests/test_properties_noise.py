@@ -15,7 +15,8 @@ from scipy.stats import chisquare
 
 from glasshouse.commands.work.properties import noise_properties
 from glasshouse.errors import InputError
-from glasshouse.files.properties import read_properties, rounded, within_rounding
+from glasshouse.files.properties import read_properties
+from glasshouse.files.shares import rounded, within_rounding
 from glasshouse.mechanism.account import epsilon
 from glasshouse.mechanism.gaussian import DiscreteGaussian
 from glasshouse.population.subsidy import half_up, simulate, statistics
@@ -354,7 +355,7 @@ def test_the_secure_source_has_no_seed(file: Path, published: pl.DataFrame, tmp_
 @pytest.mark.parametrize(
     ("changed", "pattern"),
     [
-        ({"pct_bed1": "101"}, r"psh.csv, line 2: column 'pct_bed1' is '101'; expected a whole percentage"),
+        ({"pct_bed1": "101"}, r"psh.csv, line 2: column 'pct_bed1' is '101'; expected a percentage"),
         ({"pct_bed1": "90"}, r"line 2: shares add up to more than 100"),
         ({"number_reported": "-4"}, r"line 2: numbers of households and no number_reported"),
         ({"code": ""}, r"line 2: the property has no name"),

@@ -849,8 +849,9 @@ def counts(ended: Ended, data: str = "copy", group: str = "all") -> tuple[int, i
 
 
 def notes(ended: Ended) -> str:
-    """What is said, but for how a list would show in the paper's tables."""
-    return "\n".join(note for note in ended.json["notes"] if "the paper's tables" not in note)
+    """What is said, but for how a list would show in the paper's tables, and that a village is too small to publish."""
+    usual = ("the paper's tables", "tables-public.html was not written")
+    return "\n".join(note for note in ended.json["notes"] if not any(text in note for text in usual))
 
 
 def test_a_village_by_hand(tmp_path: Path) -> None:
@@ -1217,7 +1218,7 @@ def test_a_ledger_is_for_the_owner_alone(county: County, tmp_path: Path, monkeyp
 
     def look(ledger: Ledger, entry: Any, **options: Any) -> None:
         put(ledger, entry, **options)
-        modes.append({mode(path) for path in ledger.folder.iterdir()})
+        modes.append({mode(path) for path in ledger.folder.rglob("*") if path.is_file()})
         assert mode(ledger.folder) == mode(ledger.folder.parent) == 0o700
 
     monkeypatch.setattr(Ledger, "put", look)

@@ -226,7 +226,9 @@ def test_long_tables_say_how_many_rows_are_elsewhere() -> None:
 
 def test_hidden_numbers_say_why() -> None:
     hidden = [one for one in read().all("abbr") if one.text == "hidden"]
-    assert hidden and all(one.attributes["title"] == "about fewer than the threshold of persons" for one in hidden)
+    assert hidden and all(
+        one.attributes["title"] == "about too few persons to be told, or about nobody" for one in hidden
+    )
 
 
 def test_a_hidden_verdict_is_no_number() -> None:

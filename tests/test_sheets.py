@@ -162,9 +162,10 @@ def test_the_last_sheet_has_the_definitions() -> None:
 
 
 def test_the_public_workbook_has_no_exact_count() -> None:
-    found = book(sheets(publish(report(), 10)))["risk by size"]
-    assert [found[f"B{line}"] for line in (5, 6, 7, 8)] == [10, 12_350, "hidden", 0]
-    assert found["A11"] == "10 persons are in small blocks."
+    inside, found = (book(sheets(one))["risk by size"] for one in (report(), publish(report(), 10)))
+    exact = {str(inside[f"B{line}"]) for line in (5, 6, 7)} - {"hidden"}
+    assert exact and not exact & set(map(str, found.values())) and inside["B3"] not in found.values()
+    assert "hidden" in found.values() and "(hidden) persons are in small blocks." in found.values()
 
 
 def test_formats_frozen_heads_and_print_set_up() -> None:

@@ -14,9 +14,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from glasshouse.engine import job as job_module
 from glasshouse.engine.manifest import code_hash
 from glasshouse.files.records import record_frame
 from glasshouse.scenarios import load as scenario_module
+from tests.clusters import certificates, cluster, configured, in_environment, needs_dask
 from tests.running import Ended, good, started, tool
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -578,27 +578,31 @@ def eventually(true: Callable[[], bool], what: str = "it") -> None:
     raise AssertionError(f"{what} never came")
 
 
-@contextmanager
-def dask_cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[str]]]]:
-    """A scheduler and two workers on this machine: the address as a user writes it, and the workers."""
-    if find_spec("distributed") is None:
-        pytest.skip("Dask is not installed (the extra 'dask')")
-    file, quiet = folder / "scheduler.json", {"PYTHONWARNINGS": "ignore"}
-    here = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file)
-    with started("-m", "distributed.cli.dask_scheduler", *here, **quiet):
-        eventually(lambda: file.exists() and file.read_text().endswith("}"), "the scheduler")
-        address = json.loads(file.read_text())["address"]
-        options = ("--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", folder)
-        worker = ("-m", "distributed.cli.dask_worker", address, *options)
-        with started(*worker, **quiet) as first, started(*worker, **quiet) as second:
-            yield address.replace("tcp://", "dask://"), [first, second]
-
-
+@needs_dask
 def test_a_dask_cluster_gives_the_same_bytes(tables: Path, rebuilt: Path, varied: Path, tmp_path: Path) -> None:
-    with dask_cluster(tmp_path) as (address, _):
+    with cluster(tmp_path, 2) as found:
         for command, single in (("reconstruct", rebuilt), ("vary", varied)):
-            good(attack(command, tables, tmp_path / command, "--executor", address))
+            good(attack(command, tables, tmp_path / command, "--executor", found.address))
             assert data_files(tmp_path / command, command) == data_files(single, command)
+
+
+@needs_dask
+def test_a_cluster_with_certificates_gives_the_same_bytes_and_knows_no_strangers(
+    tables: Path, rebuilt: Path, tmp_path: Path
+) -> None:
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours.mkdir()
+    theirs.mkdir()
+    told = certificates(ours)
+    with cluster(tmp_path, 2, protocol="tls", **in_environment(told)) as found:
+        assert found.address.startswith("tls://")
+        with configured(told):
+            ended = good(attack("reconstruct", tables, tmp_path / "out", "--executor", found.address))
+        assert "unencrypted" not in ended.err
+        assert data_files(tmp_path / "out", "reconstruct") == data_files(rebuilt, "reconstruct")
+        with configured(certificates(theirs)):
+            ended = good(attack("reconstruct", tables, tmp_path / "no", "--executor", found.address), 2)
+        assert "no Dask scheduler answered" in ended.err and "certificates of the same authority" in ended.err
 
 
 # Where vary starts, and what it is asked
@@ -910,7 +914,8 @@ def stop_at(monkeypatch: pytest.MonkeyPatch, name: str, before: Callable[[], Any
         before()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(units_module, name, interrupted)
+    module = units_module if hasattr(units_module, name) else job_module
+    monkeypatch.setattr(module, name, interrupted)
 
 
 @pytest.mark.parametrize("step", [pytest.param("make_job"), "run", pytest.param("put_together")])
@@ -943,7 +948,7 @@ def test_half_written_files_of_a_killed_run_go_when_it_goes_on(
 ) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:  # kill -9 leaves the file that is being written under its first name
-        stop_at(patch, "put_together", lambda: (out / ".records.parquet.a1b2c3d4").write_bytes(b"half"))
+        stop_at(patch, "put_together", lambda: (out / ".glasshouse-a1b2c3d4").write_bytes(b"half"))
         assert attack("reconstruct", tables, out).code == 130
     good(attack("reconstruct", tables, out))
     assert {path.name for path in out.iterdir()} == DATA_FILES["reconstruct"] | {"manifest.json", "timings.parquet"}
@@ -1093,30 +1098,33 @@ def test_one_run_killed_again_and_again_comes_to_its_end(
     assert data_files(out, "vary") == undisturbed["vary"]
 
 
+@needs_dask
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["reconstruct", "vary"])
+@pytest.mark.parametrize(("command", "protocol"), [("reconstruct", "tcp"), ("vary", "tcp"), ("vary", "tls")])
 def test_a_dask_worker_that_is_killed_is_done_without(
-    command: str, long_tables: Path, undisturbed: dict[str, dict[str, bytes]], tmp_path: Path
+    command: str, protocol: str, long_tables: Path, undisturbed: dict[str, dict[str, bytes]], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
+    told = in_environment(certificates(tmp_path)) if protocol == "tls" else {}
     with (
-        dask_cluster(tmp_path) as (address, workers),
-        started(*command_line(command, long_tables, out, "--executor", address)) as process,
+        cluster(tmp_path, 2, protocol=protocol, **told) as found,
+        started(*command_line(command, long_tables, out, "--executor", found.address), **told) as process,
     ):
         eventually(lambda: has_come("units", process, out, 5))
         assert process.poll() is None, "it was over before a worker could be killed"
-        workers[0].kill()
+        found.workers[0].kill()
         finished_by_itself(process)
     assert data_files(out, command) == undisturbed[command]
 
 
+@needs_dask
 @pytest.mark.slow
 def test_a_run_on_dask_can_be_killed_and_finished_at_home(
     long_tables: Path, undisturbed: dict[str, dict[str, bytes]], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    with dask_cluster(tmp_path) as (address, _):
-        with started(*command_line("vary", long_tables, out, "--executor", address)) as process:
+    with cluster(tmp_path, 2) as found:
+        with started(*command_line("vary", long_tables, out, "--executor", found.address)) as process:
             eventually(lambda: has_come("units", process, out, 5))
             process.kill()
             process.wait()

@@ -326,7 +326,7 @@ def test_another_country_says_itself_what_a_household_is(tmp_path: Path) -> None
         ('stand_out = ["years"]', "stand_out: expected one attribute or several"),
         ('stand_out = ["language"]', "unknown attribute 'language'"),
         ('near = "tract"', "unknown level of near 'tract'; known: cell, parish, region"),
-        ('quarters = "heim"', "quarters: expected entries such as column"),
+        ('quarters = "heim"', "'household.quarters' is 'heim'; expected a table of entries"),
         ("nonsense = 1", "unknown entry of household 'nonsense'"),
     ],
 )

@@ -71,7 +71,7 @@ BRIEF = {
     "short search": Ladder(nodes=4, engines=()),
     "one step": Ladder(nodes=1, engines=()),
     "no effort": Ladder(nodes=1, limit=Limit(effort=0)),
-    "cpsat alone": Ladder(propagate=False, nodes=0, engines=(cpsat,)),
+    "cpsat alone": Ladder(propagate=False, nodes=0, engines=(cpsat,), cases=False),
 }
 THOROUGH = {  # they decide every toy
     "default": Ladder(),
@@ -529,7 +529,7 @@ def test_what_only_engines_say_is_not_called_exact() -> None:
     (place,) = places_in(toy, plain_words(schema))
     everyone = np.ones((1, len(place.x)), np.bool_)
     proofs = {}
-    for name, ladder in {"search": Ladder(), "engines": Ladder(nodes=0, guided=0)}.items():
+    for name, ladder in {"search": Ladder(), "engines": Ladder(nodes=0, guided=0, cases=False)}.items():
         found = settled(place.problem, place.x, everyone, everyone, 0, ladder)
         assert found.verdict.tolist() == [Verdict.SETTLED] and found.low.tolist() == found.high.tolist() == [1]
         proofs[name] = found.proof

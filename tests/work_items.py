@@ -5,10 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from glasshouse.engine.workers import Crew, work_through
 from glasshouse.errors import InputError
+
+if TYPE_CHECKING:
+    from glasshouse.engine.ledger import Entry
 
 THREADS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -22,6 +30,18 @@ class Job:
     used: int = 0
 
 
+class Number(int):
+    """A unit of work."""
+
+    @property
+    def code(self) -> str:
+        return str(int(self))
+
+    @property
+    def places(self) -> int:
+        return 1
+
+
 @dataclass(frozen=True)
 class Done:
     item: int
@@ -30,19 +50,45 @@ class Done:
     used: int
 
 
-def square(job: Job, item: int) -> Done:
+def square(job: Job, item: Number) -> Done:
     job.used += 1
-    return Done(item, item * item, os.getpid(), job.used)
+    return Done(int(item), item * item, os.getpid(), job.used)
 
 
-def linger(job: Job, item: int) -> Done:
+def through(work: Callable[[Any, Any], Any], job: Job, items: Iterable[int], crew: Crew) -> Generator[Done]:
+    """Whoever is asked does the work; to a cluster and back it goes as entries, as that of every command does."""
+    numbers = map(Number, items)
+    if crew.address is None:  # entries need polars, which a new process of these tests starts sooner without
+        yield from work_through(work, job, numbers, crew, {})  # type: ignore[misc]
+        return
+    with closing(work_through(partial(as_entry, work), job, numbers, crew, {"rows": row_kind()})) as entries:  # type: ignore[type-var]
+        for entry in entries:
+            yield Done(**entry.frames["rows"].row(0, named=True))
+
+
+def row_kind() -> Any:  # a constant that is made late
+    import polars as pl
+
+    return pl.Schema(dict.fromkeys(("item", "answer", "pid", "used"), pl.Int64))
+
+
+def as_entry(work: Callable[[Any, Any], Done], job: Job, item: Number) -> Entry:
+    import polars as pl
+
+    from glasshouse.engine.ledger import Entry, Notes
+
+    rows = pl.DataFrame([asdict(work(job, item))], schema=row_kind())
+    return Entry(item.code, Notes(places=item.places), {"rows": rows})
+
+
+def linger(job: Job, item: Number) -> Done:
     """All but the first two items take for ever."""
     if item > 1:
         time.sleep(3600)
     return square(job, item)
 
 
-def refuse_seven(job: Job, item: int) -> Done:
+def refuse_seven(job: Job, item: Number) -> Done:
     if item == 7:
         raise InputError("seven is refused")
     return square(job, item)
@@ -53,7 +99,7 @@ class Homebound(Exception):  # noqa: N818  # it cannot be unpacked: its two argu
         super().__init__(f"{left} {right}")
 
 
-def raise_what_cannot_travel(job: Job, item: int) -> Done:
+def raise_what_cannot_travel(job: Job, item: Number) -> Done:
     raise Homebound(item, item)
 
 
@@ -64,7 +110,7 @@ class Locked(Job):
         return int, ("no number",)
 
 
-def die_once(job: Job, item: int) -> Done:
+def die_once(job: Job, item: Number) -> Done:
     """The first to come to item 5 is killed."""
     if item == 5:
         try:
@@ -75,13 +121,13 @@ def die_once(job: Job, item: int) -> Done:
     return square(job, item)
 
 
-def die(job: Job, item: int) -> Done:
+def die(job: Job, item: Number) -> Done:
     os.kill(os.getpid(), signal.SIGKILL)
     raise AssertionError("dead by now")
 
 
 def die_once_with_parcel(job: Job, item: tuple[int, bytes]) -> Done:
-    return die_once(job, item[0])
+    return die_once(job, Number(item[0]))
 
 
 def tell_surroundings(job: Job, item: int) -> tuple[list[str | None], bool]:

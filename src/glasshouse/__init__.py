@@ -7,10 +7,13 @@
 Records are cells of a histogram; a release says how groups of cells add up. The house, from the ground up
 (a module imports only from those above it):
 
+    limits      how much is too much        what files may ask of us at most
+    text        which letters are printed   harmful, plain
     errors      what can go wrong           InputError, GlasshouseBug
     model       what we talk about          schema, geography, records, release, tabulate, identities, wording
     scenarios   which tables an office publishes   load, parse, occupancy; data/ holds the built-in ones
-    files       real files in and out       records, tables, summary (archives)
+    files       real files in and out       records, tables, summary (archives); describing/: what tables say of
+                                            themselves
     population  a synthetic county          places, people, homes, lists, subsidised housing; presets are data
     program     which histograms fit        compile_tables, places_alone, one, farthest, ranges, settled, conflict
     mechanism   noise and its price         DiscreteGaussian, sum_of, epsilon, Ledger, allocation
@@ -40,11 +43,13 @@ from glasshouse.commands.protect.register import protect as _protect
 
 # The verbs: where each function is. The terminal offers the same ones.
 VERBS = {
+    "describe": "glasshouse.commands.describe",
     "synthesize": "glasshouse.commands.synthesize",
     "tabulate": "glasshouse.commands.tabulate",
     "check": "glasshouse.commands.check",
     "reconstruct": "glasshouse.commands.reconstruct",
     "vary": "glasshouse.commands.vary",
+    "bounds": "glasshouse.commands.bounds",
     "verify": "glasshouse.commands.verify",
     "detect": "glasshouse.commands.detect",
     "reidentify": "glasshouse.commands.reidentify",

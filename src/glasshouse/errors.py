@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from glasshouse.limits import CHOICES, NAME_LENGTH
+from glasshouse.text import plain
+
 
 class InputError(Exception):
     """The input or the request is wrong; the message says where, what was found, and the remedy.
 
-    Several mistakes have a line each: `InputError(first, second)`.
+    Several mistakes have a line each: `InputError(first, second)`. What a file says is repeated with its control
+    characters spelt out: a complaint is read on terminals.
     """
+
+    def __init__(self, *lines: object) -> None:
+        super().__init__(*(plain(str(line), lines=True) for line in lines))
 
     def __str__(self) -> str:
         return "\n".join(str(line) for line in self.args)
@@ -19,5 +26,8 @@ class GlasshouseBug(Exception):  # noqa: N818  # it is a bug, and named so
 
 def unknown(kind: str, name: str, known: object) -> InputError:
     """The error for a name that is not known: it lists the names that are."""
-    choices = ", ".join(str(item) for item in sorted(known))  # type: ignore[call-overload]  # any collection of names
-    return InputError(f"unknown {kind} '{name}'; known: {choices or 'none'}")
+    names = [str(item) for item in sorted(known)]  # type: ignore[call-overload]  # any collection of names
+    more = f", and {len(names) - CHOICES:,} more" if len(names) > CHOICES else ""
+    return InputError(
+        f"unknown {kind} '{str(name)[:NAME_LENGTH]}'; known: {', '.join(names[:CHOICES]) or 'none'}{more}"
+    )

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import glasshouse as gh
+from tests.differential.bounds import compare_bounds
 from tests.differential.case import Case, Findings, run
 from tests.differential.model import Key, Program, Release
 from tests.differential.scenario import descriptions
 
 PROVED = ("exact", "two-engines")
 ENDLESS = 10**11  # the tool says 10^12 or so where there is no limit
-COMMANDS = ("tabulate", "check", "vary", "--scope", "--schema", "--tighten", "--from", "--tables", "verify")
+COMMANDS = ("tabulate", "check", "vary", "--scope", "--schema", "--tighten", "--from", "--tables", "verify", "bounds")
 
 
 def examine(folder: Path, commands: Collection[str] = COMMANDS) -> Findings:
@@ -35,6 +36,8 @@ def examine(folder: Path, commands: Collection[str] = COMMANDS) -> Findings:
         _vary(case, found, histogram, commands)
     if "verify" in commands:
         _verify(case, found)
+    if "bounds" in commands:
+        compare_bounds(case, found)
     return found
 
 

@@ -110,7 +110,7 @@ class Release:
 
     # Rows of programs
 
-    def _row(self, level: str, code: str, line: Line, places: Iterable[str], *, cap: bool = False) -> Row:
+    def row(self, level: str, code: str, line: Line, places: Iterable[str], *, cap: bool = False) -> Row:
         low, high = self.told(level, code, line)
         times = {(place, kind): often for place in places for kind, often in enumerate(line.times) if often}
         return Row(times, 0 if cap else low, high)
@@ -118,10 +118,10 @@ class Release:
     def alone(self, place: str, around: str | None) -> Program:
         """A place by itself; the numbers of its area are limits from above."""
         mine = self.scenario.place
-        rows = [self._row(mine, place, line, [place]) for line in self.variables[mine]]
+        rows = [self.row(mine, place, line, [place]) for line in self.variables[mine]]
         if around:
             area = self.code(place, around)
-            rows += [self._row(around, area, line, [place], cap=True) for line in self.variables[around]]
+            rows += [self.row(around, area, line, [place], cap=True) for line in self.variables[around]]
         return Program(self.scenario, [place], rows)
 
     def together(self, levels: Collection[str], within: str = "", *, open_: bool) -> Program:
@@ -148,9 +148,9 @@ class Release:
             finer = [at for at in self.variables if lengths[at] > len(place.rstrip("*"))] if "*" in place else []
             own = [self.scenario.place] if "*" not in place and self.scenario.place in levels else []
             for level in {*own, *(at for at in finer if at in levels)}:
-                rows += [self._row(level, place, line, [place]) for line in self.variables.get(level, [])]
+                rows += [self.row(level, place, line, [place]) for line in self.variables.get(level, [])]
         for (level, code), inside in members.items():
-            rows += [self._row(level, code, line, inside) for line in self.variables[level]]
+            rows += [self.row(level, code, line, inside) for line in self.variables[level]]
         return Program(self.scenario, list(everywhere), rows)
 
 
@@ -258,6 +258,22 @@ class Program:
         found = self._solve(sum(chosen))
         assert found is not None
         return sum(found.get(key, 0) for key in keys)
+
+    def ends(self, times: Mapping[Key, int]) -> Ends:
+        """The least and the most of a number that counts these variables so often each."""
+        terms = [often * self.x[key] for key, often in times.items() if key in self.x]
+        ends: list[int | None] = []
+        for sign in (-1, 1):
+            if sign > 0 and any(key in self.free for key in times):
+                ends.append(None)
+                continue
+            counts = [sum(often * found.get(key, 0) for key, often in times.items()) for found in self.met]
+            if terms and not (sign < 0 and min(counts, default=1) == 0):
+                found = self._solve(sign * sum(terms))
+                assert found is not None
+                counts = [sum(often * found.get(key, 0) for key, often in times.items())]
+            ends.append((min if sign < 0 else max)(counts, default=0) if terms else 0)
+        return ends[0] or 0, ends[1]
 
     def farthest(self, start: Mapping[Key, int], cells: Sequence[Hashable], places: Collection[str]) -> int | None:
         """The L1 distance from a start to the farthest that fits, in cells of these places; None without limit."""

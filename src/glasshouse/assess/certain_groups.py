@@ -21,7 +21,7 @@ GROUPS = {"attribute": pl.String, "group": pl.String, "order": pl.Int64, "record
 
 
 def grouped(scenario: Scenario, kinds: Kinds, unit: str) -> pl.DataFrame:
-    """The records of a unit, and the certain among them, by every group of every attribute."""
+    """The records of a unit, and the certain among them, by every group of every attribute: those of nobody too."""
     parts = []
     for attribute, labels, group in _groupings(scenario, kinds.cells):
         of = group[kinds.cell]
@@ -31,7 +31,7 @@ def grouped(scenario: Scenario, kinds: Kinds, unit: str) -> pl.DataFrame:
         )
         columns = {"group": labels, "order": range(len(labels)), "records": records, "certain": certain}
         parts.append(pl.DataFrame(columns).with_columns(attribute=pl.lit(attribute)))
-    frame = pl.concat(parts).filter(pl.col("records") > 0) if parts else pl.DataFrame(schema=GROUPS)
+    frame = pl.concat(parts) if parts else pl.DataFrame(schema=GROUPS)
     named = pl.lit(unit, pl.String).alias(scenario.geography.unit)
     return frame.select(named, *(pl.col(name).cast(kind) for name, kind in GROUPS.items()))
 

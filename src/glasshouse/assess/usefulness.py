@@ -25,6 +25,7 @@ import polars as pl
 from glasshouse.assess.numbers import Counting, recodes_of
 from glasshouse.assess.utility import DISTRICTS, Comparison, Errors, Population, Segregation, Share, Utility
 from glasshouse.errors import InputError, unknown
+from glasshouse.files.formats.delimited import holds_numbers
 from glasshouse.files.frames import open_source
 from glasshouse.files.records import level_matrix, open_records
 from glasshouse.files.tables import open_tables
@@ -156,9 +157,11 @@ def _holds_records(path: Path, scenario: Scenario) -> bool:
     """Does a file look like records? Then it has the columns of an attribute, in one of its spellings."""
     if path.suffix.lower() == ".zip":
         return False
-    columns = set(open_source(path).columns)
+    source = open_source(path)
+    columns = set(source.columns)
     readings = (reading for attribute in scenario.schema.attributes for reading in attribute.readings)
-    return "variable" not in columns and any(columns.issuperset(reading.columns) for reading in readings)
+    tables = "variable" in columns or holds_numbers(source)
+    return not tables and any(columns.issuperset(reading.columns) for reading in readings)
 
 
 def _emptied(release: Release) -> Release:

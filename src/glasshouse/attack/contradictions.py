@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.attack.nesting import Frame, Frames, Nest, frames, nest
+from glasshouse.attack.fitting import Ground, worth_a_walk
+from glasshouse.attack.nesting import Frame, Frames, Nest, frames, nest, with_rests
+from glasshouse.errors import InputError
 from glasshouse.model.geography import Geography, plural
 from glasshouse.model.identities import TOLD, Cell, Checker, Finding, sum_up
 from glasshouse.model.release import Counts, Release, Table
@@ -49,14 +51,36 @@ class Decider:
         self.schema, self.tables, self.geography = schema, tables, geography
         self.whole = whole  # are all places there? Otherwise every area has a rest (convention 61)
         self.frames: dict[tuple[tuple[str, ...], ...], Frames] = {}
+        self.grounds: dict[frozenset[str], Ground | None] = {}
 
     def decide(self, release: Release) -> list[Doubt]:
         """The doubtful places of a unit, at every level that lies within units: alone, and with all inside them."""
         levels = [counts for counts in self._levels(release.levels) if self.geography.within_unit(counts.level)]
+        if not all(counts.exact for counts in levels) and self.walked(levels):
+            return []  # records were found that fit everything
         doubts = [doubt for counts in levels for doubt in self._doubts(Nest(counts))]
         for number in range(2, len(levels) + 1):
             doubts += self._together(levels[:number])
         return doubts
+
+    def walked(self, levels: Sequence[Counts]) -> bool:
+        """Were records found, by a walk, that fit all numbers of a unit (finest level first)?"""
+        if not worth_a_walk(levels):
+            return False
+        some = levels if self.whole or len(levels) < 2 else with_rests(levels, self.geography)
+        places, *areas = some
+        layers = [
+            (counts, np.array([counts.row[self.geography.code(place, counts.level)] for place in places.places]))
+            for counts in areas
+        ]
+        names = frozenset(name for counts in some for name in counts.variables)
+        if names not in self.grounds:
+            try:
+                self.grounds[names] = Ground.of_tables(self.schema, self.tables, names)
+            except InputError:  # more cells than can be written down
+                self.grounds[names] = None
+        ground = self.grounds[names]
+        return ground is not None and ground.fitting(places, layers, 1) is not None
 
     def decide_coarsest(self, numbers: Mapping[str, Counts]) -> list[Doubt]:
         """The doubtful areas of the coarsest of these levels: alone, and with all inside them."""

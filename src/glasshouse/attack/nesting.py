@@ -63,7 +63,7 @@ def nest(levels: Sequence[Counts], geography: Geography, *, whole: bool = True) 
 
     Where the places named are not the `whole` of an area, the rest of it is there, too.
     """
-    levels = levels if whole else _with_rests(levels, geography)
+    levels = levels if whole else with_rests(levels, geography)
     inner, *outer = (only_places(counts, np.argsort(counts.places, kind="stable")) for counts in levels)
     layers: list[Layer] = []
     below = inner
@@ -76,7 +76,7 @@ def nest(levels: Sequence[Counts], geography: Geography, *, whole: bool = True) 
     return Nest(inner, tuple(layers)) if not outer or below.level == outer[-1].level else None
 
 
-def _with_rests(levels: Sequence[Counts], geography: Geography) -> list[Counts]:
+def with_rests(levels: Sequence[Counts], geography: Geography) -> list[Counts]:
     """The numbers of nested levels with the rest of every area; a mapping knows places only, and has no rest."""
     found = [levels[-1]]
     for counts in reversed(levels[:-1]):

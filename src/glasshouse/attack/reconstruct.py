@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from glasshouse.attack.fitting import fitting
 from glasshouse.attack.published import Published, Unit, drawn, recounted, refuse_unfit
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import Codes, Index
-from glasshouse.program.ladder import CLIMB, Ladder
+from glasshouse.program.ladder import CLIMB, Ladder, Rung
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import one
 from glasshouse.program.tables.histogram import Compiled, Problem
@@ -35,6 +36,9 @@ class Rebuilt:
 
 def reconstruct(published: Published, unit: Unit, rng: np.random.Generator, ladder: Ladder = CLIMB) -> Rebuilt:
     """Records that fit every number of a unit; `NothingFits` when there are none, or none were found."""
+    walked = _walked(published, unit, rng)
+    if walked is not None:
+        return walked
     compiled, problem, x, rung = solution(published, unit, rng, ladder)
     entries = np.flatnonzero(x)
     cell, place, count = problem.cell[entries], problem.place[entries], x[entries]
@@ -42,10 +46,30 @@ def reconstruct(published: Published, unit: Unit, rng: np.random.Generator, ladd
         compiled, place, fine = _dealt(published, unit, place, cell, count, rng)
     else:
         place, fine = np.repeat(place, count), np.repeat(cell, count).astype(np.int64)
-    codes = drawn(compiled, fine, rng, published.schema)
+    return _rebuilt(published, unit, compiled, place, fine, rung[problem.program], rng)
+
+
+def _walked(published: Published, unit: Unit, rng: np.random.Generator) -> Rebuilt | None:
+    """Records that a walk finds, where numbers are intervals; counted again before they are told."""
+    published.refuse_contradictions(unit)
+    other = rng.spawn(1)[0]  # what is drawn otherwise stays the same
+    found = fitting(published, unit, int(other.integers(2**31)))
+    if found is None:
+        return None
+    rung = np.full(len(unit.counts.places), Rung.SEARCH, np.int8)
+    built = _rebuilt(published, unit, published.finest, found.place.astype(np.int32), found.cell, rung, other)
+    return built if built.recounted.all() and built.recounted_areas.all() else None
+
+
+def _rebuilt(
+    published: Published, unit: Unit, compiled: Compiled, place: Index, cell: NDArray[np.int64],
+    rung: NDArray[np.int8], rng: np.random.Generator,
+) -> Rebuilt:  # fmt: skip
+    """Records in cells with all their levels, in order, counted again."""
+    codes = drawn(compiled, cell, rng, published.schema)
     order = np.lexsort((*codes.T[::-1], place))
     place, codes = place[order].astype(np.int32), np.ascontiguousarray(codes[order])
-    return Rebuilt(place, codes, rung[problem.program], *recounted(published, unit, place, codes))
+    return Rebuilt(place, codes, rung, *recounted(published, unit, place, codes))
 
 
 def solution(

@@ -15,18 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.attack.far import Far, Kinds
+from glasshouse.attack.fitting import far_apart
 from glasshouse.attack.published import Published, Unit, refuse_unfit
 from glasshouse.model.records import UNLIMITED, Codes, Count, Index
 from glasshouse.program.answers import minimum, some
 from glasshouse.program.bounds import linear
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import CLIMB, Ladder, weaker
+from glasshouse.program.ladder import CLIMB, Ladder, weaker, without_branching
 from glasshouse.program.least import least
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import Start, farthest, start_of
 from glasshouse.program.reduce import split
 from glasshouse.program.tables.dealing import Dealing, dealt_alone, dealt_jointly, last_place
 from glasshouse.program.tables.histogram import Compiled, Problem, places_alone
+
+SEED = 1  # of walks to records that are far: any will do, if always the same
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,11 @@ def vary(
     compiled = published.finest if finest else published.binned
     start = _start(compiled, place, codes)
     area = published.area(compiled, unit)
-    alone = _ask(places_alone(compiled, unit.counts, area, tighten=tighten), start, ladder)
+    known = None if finest else far_apart(published, unit, start, SEED)
+    brief = ladder if known is None else without_branching(ladder)
+    alone = _ask(places_alone(compiled, unit.counts, area, tighten=tighten), start, brief, known=known)
     if area is not None and not finest:
-        alone = _dealt(published, unit, alone, start, place, codes, ladder, tighten=tighten)
+        alone = _dealt(published, unit, alone, start, place, codes, brief, tighten=tighten, asked=known is None)
     if not published.compared:
         alone = alone._replace(low=np.zeros_like(alone.low), far=_nothing_told(alone.far))
     unique = _unique(published, len(unit.counts.places), place, codes)
@@ -131,44 +136,50 @@ class _Answer(NamedTuple):
     far: Far
 
 
-def _ask(problem: Problem, start: Start, ladder: Ladder, among: NDArray[np.bool_] | None = None) -> _Answer:
-    """The farthest histogram, and the records that are in every one that fits; in the places `among` all."""
+def _ask(
+    problem: Problem, start: Start, ladder: Ladder, among: NDArray[np.bool_] | None = None, known: Start | None = None,
+    *, certain: bool = True,
+) -> _Answer:  # fmt: skip
+    """The farthest histogram, and the records that are in every one that fits; in the places `among` all.
+
+    `known` may be far already. Without `certain`, who is in every one is not asked beyond propagation.
+    """
     among = np.ones(len(problem.places), np.bool_) if among is None else among
-    found = farthest(problem, start, ladder, among=among)
+    found = farthest(problem, start, ladder, among=among, known=known)
     refuse_unfit(found.answers)
     begin, outside = problem.start(start.cell, start.place, start.counts)
     fits = problem.programs.fit(begin) & ~outside & ~problem.bad
     first = np.where(fits[problem.programs.program_of], begin, found.x)
     varies = found.most > 0
-    sure = least(problem, [first, found.x], ladder, varies)
+    sure = least(problem, [first, found.x], ladder, varies, ask=certain)
     mine = problem.counted & among[problem.place]
     owner = problem.programs.program_of[mine]
     real = (start.cell < len(problem.compiled.cells)) & among[start.place]
     population = _summed(start.counts[real], problem.program[start.place[real]], len(varies))
-    certain, certain_most = (_summed(x[mine], owner, len(varies)) for x in (sure.low, sure.met))
+    known_certain, certain_most = (_summed(x[mine], owner, len(varies)) for x in (sure.low, sure.met))
     most_records = _summed(found.x[mine], owner, len(varies))
     if not problem.fixed_total.all():
-        most_records = np.where(problem.fixed_total, most_records, _most_records(problem, mine, ladder))
+        most_records = np.where(problem.fixed_total, most_records, _most_records(problem, mine, found.x, ladder))
     proof = found.answers.proof
     certain_proof = tuple(sure.proof[at] if varies[at] else proof[at] for at in range(len(proof)))
     clock = found.answers.clock | sure.clock
     bounded = problem.fixed_total & fits  # then at most those that are not certain differ
-    most = np.where(bounded, np.minimum(found.most, 2 * (population - certain)), found.most)
+    most = np.where(bounded, np.minimum(found.most, 2 * (population - known_certain)), found.most)
     distance, rung = found.distance, found.answers.rung
     proof = tuple(  # where those who are certain close the gap, that is what proves it
         certain_proof[at] if kept == Proof.UNDECIDED and distance[at] == most[at] else kept
         for at, kept in enumerate(proof)
     )
-    far = Far(population, most_records, distance, most, certain, certain_most, proof, certain_proof, rung, clock)
+    far = Far(population, most_records, distance, most, known_certain, certain_most, proof, certain_proof, rung, clock)
     return _Answer(problem, fits, found.x, sure.low, sure.met, far)
 
 
-def _most_records(problem: Problem, counted: NDArray[np.bool_], ladder: Ladder) -> Count:
-    """Of each program, a number of records that no solution exceeds."""
+def _most_records(problem: Problem, counted: NDArray[np.bool_], x: Array, ladder: Ladder) -> Count:
+    """Of each program, a number of records that no solution exceeds; x solves all."""
     split, owner = problem.split(propagate=ladder.propagate), problem.programs.program_of
     endless = np.zeros(len(problem.programs), np.bool_)
     endless[owner[counted & (split.upper >= UNLIMITED)]] = True
-    answers = minimum(split, linear(-(counted & ~endless[owner]).astype(np.int64)), ladder)
+    answers = minimum(split, linear(-(counted & ~endless[owner]).astype(np.int64)), ladder, start=x)
     return np.where(endless, UNLIMITED, np.minimum(-answers.floor, UNLIMITED))
 
 
@@ -213,14 +224,17 @@ def _in_doubt(
 
 def _dealt(
     published: Published, unit: Unit, alone: _Answer, start: Start, place: Index, codes: Codes, ladder: Ladder,
-    *, tighten: bool,
+    *, tighten: bool, asked: bool,
 ) -> _Answer:  # fmt: skip
-    """The same, with what only the area's tables tell where it is not clear that records can have it."""
+    """The same, with what only the area's tables tell where it is not clear that records can have it.
+
+    Unless it is `asked` again who is certain, those who were stay so: fewer records fit than before.
+    """
     open_ = alone.far.most > 0
     doubtful = _in_doubt(published, unit, alone.problem, start, place, codes, open_, tighten=tighten)
     if doubtful is None:
         return alone
-    again, at = _ask(doubtful.problem, doubtful.start, ladder), doubtful.at
+    again, at = _ask(doubtful.problem, doubtful.start, ladder, certain=asked), doubtful.at
     mine = np.isin(alone.problem.place, at)  # the same variables, but for the ways
 
     def put(before: Array, now: Array) -> Array:
@@ -229,7 +243,17 @@ def _dealt(
     fits = alone.fits.copy()
     fits[at] = again.fits
     x, low, met = put(alone.x, again.x), put(alone.low, again.low), put(alone.met, again.met)
-    return _Answer(alone.problem, fits, x, low, met, alone.far.put(at, again.far))
+    far = again.far
+    if not asked:
+        low = np.maximum(low, alone.low)
+        known = np.maximum(far.certain, alone.far.certain[at])
+        before = (alone.far.certain_proof[place] for place in at)
+        proof = tuple(
+            Proof.UNDECIDED if open_ else Proof.EXACT if kept == Proof.EXACT else Proof.TWO_ENGINES
+            for open_, kept in zip(known < far.certain_most, before, strict=True)
+        )
+        far = replace(far, certain=known, certain_proof=proof)
+    return _Answer(alone.problem, fits, x, low, met, alone.far.put(at, far))
 
 
 def _placed(array: Array, at: NDArray[np.bool_], values: Array) -> Array:

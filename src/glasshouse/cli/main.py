@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 import traceback
@@ -15,11 +16,16 @@ import typer
 
 from glasshouse import NAMESPACES, VERBS
 from glasshouse.cli.derive import OnceGroup, add, add_group
-from glasshouse.cli.output import Stopped, say
+from glasshouse.cli.output import Stopped, flushed, say, take_any_terminal
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
 from glasshouse.errors import InputError
+from glasshouse.text import plain
 
 STOPPED = "interrupted; nothing was left behind; the same command starts over"
+NO_MEMORY = (
+    "there is not enough memory; give the same command fewer --workers, fewer tables (--tables) or a machine with more "
+    "memory; a folder of results resumes where it stopped"
+)
 TERMINAL = {**VERBS, "scenarios": "glasshouse.commands.scenarios"}  # in Python that is a package; gh.scenario loads one
 
 
@@ -57,11 +63,6 @@ def _root(
         print(ctx.get_help())
 
 
-def _printable(text: str) -> str:
-    """Text in which a stray line end or escape sequence of a file is spelt out."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; every ending has its own."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -81,11 +82,16 @@ def main(arguments: list[str] | None = None) -> int:
         return fail(str(error), code=INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
         return fail(STOPPED, code=INTERRUPTED)
-    except BrokenPipeError:
+    except BrokenPipeError:  # elsewhere than in what is printed, which bears it
         return DONE
-    except OSError as error:
-        return fail(f"{error.filename or 'output'}: {error.strerror or error}", code=BAD_INPUT)
-    except Exception as error:  # the last resort: say that it is our fault, without the data an exception may carry
+    except SystemExit:
+        raise
+    except BaseException as error:  # a panic in Polars, too, which is no Exception
+        if _for_want_of_memory(error):
+            return fail(NO_MEMORY, code=BAD_INPUT)
+        if isinstance(error, OSError):
+            return fail(f"{error.filename or 'output'}: {error.strerror or error}", code=BAD_INPUT)
+        # the last resort: say that it is our fault, without the data an exception may carry
         if "--verbose" in given or "-v" in given:
             say(*(line.rstrip() for line in traceback.format_tb(error.__traceback__)))
         at = traceback.extract_tb(error.__traceback__)[-1]
@@ -96,9 +102,16 @@ def main(arguments: list[str] | None = None) -> int:
         )
 
 
+def _for_want_of_memory(error: BaseException) -> bool:
+    """Was there too little memory? NumPy, Arrow, HiGHS and Numba raise a MemoryError; the system says it otherwise."""
+    system = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    threads = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    return isinstance(error, MemoryError) or system or threads
+
+
 def _fail(*mistakes: str, code: int, as_json: bool) -> int:
     """Say what went wrong, on one line for each mistake."""
-    lines = [_printable(str(mistake)) for mistake in mistakes]
+    lines = [plain(str(mistake)) for mistake in mistakes]
     say(*(f"glasshouse: {line}" for line in lines))
     if as_json:
         print(json.dumps({"error": "\n".join(lines), "exit_code": code}))
@@ -107,4 +120,6 @@ def _fail(*mistakes: str, code: int, as_json: bool) -> int:
 
 def entry() -> None:
     """What the installed command calls."""
-    sys.exit(main())
+    take_any_terminal()
+    code = main()
+    sys.exit(code if flushed() else BAD_INPUT)

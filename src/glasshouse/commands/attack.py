@@ -7,15 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from glasshouse.commands.options import Reading, Solving
 
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     import polars as pl
 
-    from glasshouse.engine.job import Asked, Item, Job, Work
-    from glasshouse.engine.runner import Tally
+    from glasshouse.engine.job import Asked, Job, Work
+    from glasshouse.engine.runner import Order, Tally
+    from glasshouse.files.tables import TableFile
+    from glasshouse.model.release import Release
     from glasshouse.scenarios.load import Scenario
 
 S = TypeVar("S", bound="Attacked")
@@ -58,6 +60,16 @@ class Prepared:
     work: Work
     kinds: Mapping[str, pl.Schema]
     notes: tuple[str, ...] = ()  # what people must know of how the units were chosen
+    order: Mapping[str, Order] = field(default_factory=dict)  # of files that do not go unit by unit
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file of tables, as an attack takes it: what all units share, the units one by one, and their codes."""
+
+    job: Job
+    items: Iterator[Any]
+    codes: Collection[str]
 
 
 @dataclass(frozen=True)
@@ -67,6 +79,7 @@ class Concluded(Generic[S]):
     summary: S
     lines: list[str]
     files: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)  # what the exit code must tell
 
 
 class Attack(ABC, Generic[S]):
@@ -74,9 +87,20 @@ class Attack(ABC, Generic[S]):
 
     command: str
     kind: type[S]
+    puts_records: ClassVar[bool] = True  # into places; perhaps into some that the file does not name
+
+    def open(self, asking: Asking, file: TableFile, releases: Iterator[Release]) -> Opened:
+        """The units of a file: places, with the numbers of one level around them, if they are used."""
+        from glasshouse.engine.job import make_job
+
+        job, items = make_job(
+            file, releases, level=asking.level, seed=asking.seed, effort=asking.run.effort,
+            seconds=asking.run.seconds or None,
+        )  # fmt: skip
+        return Opened(job, items, file.seen.units)
 
     @abstractmethod
-    def prepare(self, asking: Asking, job: Job, items: Iterator[Item], near: Path) -> Prepared:
+    def prepare(self, asking: Asking, job: Job, items: Iterator[Any], near: Path) -> Prepared:
         """What to do with the units; temporary files may lie `near`."""
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from glasshouse.commands.auditing.summary import Summary
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import Run, chosen_scenario, inputs_of
 from glasshouse.commands.result import Result
+from glasshouse.errors import InputError
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
@@ -123,7 +125,8 @@ def show_config(config: Path | None = None, **_: object) -> Printed:
     example="glasshouse audit --out out/audit        (a synthetic county, some minutes)\n\n"
     "Your own:  glasshouse audit --show-config > mine.toml, edit it, glasshouse audit --config mine.toml --dry-run, "
     "then the same with --out DIR. Interrupted or killed, run the same command again to resume.\n\n"
-    "Exit code 0: done. 1: a risk exceeds a threshold of the configuration (the last line says which). 2: bad input.",
+    "Exit code 0: done. 1: a risk exceeds a threshold of the configuration, or the public report would give somebody "
+    "away and was not written (the last line says which). 2: bad input.",
     instead={
         "--dry-run": ("List the steps and what they may take, and stop.", plan_audit),
         "--schema": ("Print the configuration's JSON Schema, and stop.", show_schema),
@@ -134,16 +137,24 @@ def audit(
     *,
     config: ConfigFile = None,
     public: Annotated[bool, Opt("Write the report, its workbook and figures only as the public may see them.")] = False,
+    certificate_key: Annotated[
+        Path | None,
+        Opt(
+            "A secret file of yours, 32 bytes or more: the public report has digests of the inputs, keyed with it; "
+            "default: no digests.",
+            metavar="FILE",
+        ),
+    ] = None,
     run: Run = Run(),  # noqa: B008  # frozen
 ) -> Audited:
     """All of it, one report: what is certain, who is at risk, and what each protection would change."""
     from glasshouse.engine.lifecycle import in_folder
     from glasshouse.engine.manifest import Manifest
 
-    asked = _Asked.of(config, run, public=public)
+    asked = _Asked.of(config, run, public=public, key=_key(certificate_key))
     files = asked.files(run.out or Path("audit"))
     asked.steps(files)  # refused before anything is done
-    parameters = {"title": asked.config.title, "seed": asked.config.seed, "public": public}
+    parameters = {"title": asked.config.title, "seed": asked.config.seed, "public": public, "keyed": asked.keyed}
     manifest = Manifest("audit", parameters, asked.inputs(files))
     ended = in_folder(manifest, Summary, asked.work, out=run.out, overwrite=run.overwrite, unit="step")
     return Audited(ended)
@@ -157,14 +168,20 @@ class _Asked:
     config: Config
     run: Run
     public: bool
+    key: bytes | None = None
+
+    @property
+    def keyed(self) -> str:
+        """Which key, told without it."""
+        return "" if self.key is None else hmac.new(self.key, b"glasshouse certificate", "sha256").hexdigest()
 
     @classmethod
-    def of(cls, config: Path | None, run: Run, *, public: bool) -> _Asked:
+    def of(cls, config: Path | None, run: Run, *, public: bool, key: bytes | None = None) -> _Asked:
         from glasshouse.commands.auditing.config import config_path, read_config
 
         run.crew  # noqa: B018  # refused before anything is read
         path = config_path(config)
-        return cls(path, read_config(path), run, public)
+        return cls(path, read_config(path), run, public, key)
 
     def files(self, folder: Path) -> Files:
         from glasshouse.commands.auditing.files import files_of
@@ -176,9 +193,13 @@ class _Asked:
         from glasshouse.commands.auditing.files import refuse_unreadable
         from glasshouse.commands.auditing.steps import refuse_unknown, refuse_unmeasured, steps_of
 
-        steps = steps_of(self.config, files)
-        refuse_unmeasured(self.config, steps)
-        refuse_unknown(self.config)
+        try:
+            steps = steps_of(self.config, files)
+            refuse_unmeasured(self.config, steps)
+            refuse_unknown(self.config)
+        except InputError as error:
+            name = self.path.name
+            raise InputError(*(one if name in one else f"{name}: {one}" for one in map(str, error.args))) from None
         refuse_unreadable(self.config, files, chosen_scenario(self.config.scenario, self.config.tables))
         return steps
 
@@ -201,31 +222,52 @@ class _Asked:
         """Do the steps that are not left out, and write the report."""
         from glasshouse.commands.auditing.findings import find
         from glasshouse.commands.auditing.steps import Ask
-        from glasshouse.commands.auditing.writing import certificate, write_report
+        from glasshouse.commands.auditing.writing import certificate, digests, earlier_files, write_report
         from glasshouse.engine.ledger import Entry, Notes
         from glasshouse.engine.lifecycle import Made
         from glasshouse.engine.progress import say
         from glasshouse.engine.runner import Tally
 
-        files = self.files(at.path)
+        files = self.files(at.folder.path)
         steps = self.steps(files)
         todo = [step for step in steps if not step.without]
         done: dict[str, Result[Any] | None] = {}
         at.ledger.tell(units=len(todo))
         for number, step in enumerate(todo, start=1):
             say(f"[{number}/{len(todo)}] {step.name}: {step.says} (about {_told(step.seconds)})")
-            result = done[step.name] = step.do(Ask(self.run.workers, self.run.executor, done))
+            result = done[step.name] = step.do(Ask(self.run.workers, self.run.executor, done, self.run.insecure))
             if result is not None and result.ended.unchanged:
                 say("    done before")
             at.ledger.put(Entry(f"{number:02d}{step.name}", Notes(), {}))
-        at.clear()
-        found = find(self.config, files, steps, certificate(self.config, at.folder.manifest, steps))
-        outputs = write_report(found, at.path, self.config.public.threshold, public=self.public)
+        manifest = at.folder.manifest
+        found = find(self.config, files, steps, certificate(self.config, manifest, steps), digests(manifest))
+        threshold = self.config.public.threshold
+        outputs, refused = write_report(found, at.path, threshold, public=self.public, key=self.key)
         stopped = any(one is not None and one.ended.stopped_by_clock for one in done.values())
         return Made(
             found.summary, outputs, _lines(found.summary), _notes(done), Tally(),
-            found.exceeded, complete=not stopped,
+            (*found.exceeded, *refused), complete=not stopped, replaces=earlier_files(at.folder.path),
         )  # fmt: skip
+
+
+def _key(path: Path | None) -> bytes | None:
+    """The bytes of the office's key; a short one could be tried out."""
+    from glasshouse.report.publish import KEY
+
+    if path is None:
+        return None
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{path}: the key cannot be read ({error.strerror}); expected a file of {KEY} bytes or more"
+        ) from None
+    if not KEY <= len(key) <= 1 << 20:
+        raise InputError(
+            f"{path}: a key of {len(key):,} bytes; expected {KEY} or more, and at most a mebibyte, as from "
+            "head -c 32 /dev/urandom"
+        )
+    return key
 
 
 def _told(seconds: float) -> str:
@@ -268,6 +310,9 @@ def _lines(summary: Summary) -> list[str]:
         f"    could differ (solvar)         {share(summary.solvar_mean)}",
         f"    precision, most exposed       {share(summary.precision_exposed)}{guess}",
     ]
+    if summary.hidden_numbers:
+        hidden = f"of {summary.hidden_numbers:,} that are not printed exactly"
+        lines.append(f"    hidden numbers given away     {share(summary.share_given_away)} ({hidden})")
     front = [str(one["setting"]) for one in summary.protections if not one["dominated"] and one["protect"]]
     if front:
         lines.append(f"    protections on the front      {'; '.join(front)}")

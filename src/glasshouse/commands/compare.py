@@ -175,12 +175,12 @@ def _work(plan: ComparePlan, data: _Data, keep: Path | None, at: Workplace, work
         at.bar(tally.units / len(every), f"{tally.units} of {len(every)} runs")
 
     job = Job(plan, data.truth, data.attackers, data.places, at.ledger.folder, keep)
-    tally = run(job, compare_one, every, at.ledger, Crew(workers), watch)
+    kinds = {"measures": SCHEMA, "uses": USES_SCHEMA}
+    tally = run(job, compare_one, kinds, every, at.ledger, Crew(workers), watch)
     runs_refused = [(one, tally.refused[one.code]) for one in every if one.code in tally.refused]
     reasons = {one.setting.name: why.reason.removeprefix(f"{one.told}: ") for one, why in runs_refused}
     tally = replace(tally, refused={f"'{one.setting.name}', seed {one.seed}": why for one, why in runs_refused})
-    at.clear()
-    put_together(at.ledger, at.path, {"measures": SCHEMA, "uses": USES_SCHEMA})
+    put_together(at.ledger, at.path, kinds)
     truth = at.folder.manifest.hashes["truth"]
     made = concluded(at.path, plan.title, truth, len(every))
     notes = [*made.notes, *plan_notes(plan)]
@@ -200,7 +200,6 @@ def _side_by_side(folders: Sequence[Path], out: Path | None, *, overwrite: bool)
         from glasshouse.files.output import row_writer
 
         rows, truth = _together(folders)
-        at.clear()
         with row_writer(at.path / MEASURES) as writer:
             writer.write(rows)
         made = concluded(at.path, "Side by side", truth)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,6 +11,9 @@ from pathlib import Path
 from glasshouse.commands.declaration import formed
 from glasshouse.commands.protect.register import Protection, protection, protections
 from glasshouse.errors import InputError, unknown
+from glasshouse.limits import SETTINGS
+from glasshouse.scenarios.toml import found as shown
+from glasshouse.scenarios.toml import is_there, read_toml
 
 EVERY_PLACE = "blocks"  # the file of every place there is, beside the records of a county
 BLOCKS = f"{{{EVERY_PLACE}}}"  # in a plan: that file, if there is one
@@ -106,7 +108,7 @@ def plan_path(name: str) -> Path:
     """The file of a plan by name, or one of your own."""
     if name in known_plans():
         return Path(str(resources.files("glasshouse") / "commands" / "plans" / f"{name}.toml"))
-    if Path(name).is_file():
+    if is_there(name):
         return Path(name)
     if name.endswith(".toml"):
         raise InputError(f"{name}: there is no such file")
@@ -116,12 +118,7 @@ def plan_path(name: str) -> Path:
 def read_plan(name: str) -> ComparePlan:
     """A plan from its file; what is not known in it is refused."""
     path = plan_path(name)
-    try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path.name}: not valid TOML: {error}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path.name}: not UTF-8 at byte {error.start}; expected a text file in UTF-8") from None
+    said = read_toml(path, path.name)
     for key, value in said.items():
         if key not in _KEYS:
             raise InputError(f"{path.name}: {unknown('key', key, _KEYS)}")
@@ -132,9 +129,11 @@ def read_plan(name: str) -> ComparePlan:
         raise InputError(f"{path.name}: '{missing[0]}' is missing; expected scenario and [[setting]]")
     seeds = said.get("seeds", [1])
     if not seeds or any(type(seed) is not int or seed < 0 for seed in seeds) or len(set(seeds)) < len(seeds):
-        raise InputError(f"{path.name}: seeds is {seeds}; expected different whole numbers from 0, as [1, 2, 3]")
+        raise InputError(f"{path.name}: seeds is {shown(seeds)}; expected different whole numbers from 0, as [1, 2, 3]")
     if not said["setting"]:
         raise InputError(f"{path.name}: no setting; expected at least one [[setting]]")
+    if max(len(said["setting"]), len(seeds)) > SETTINGS:
+        raise InputError(f"{path.name}: more than {SETTINGS:,} settings or seeds; expected at most so many of each")
     settings = tuple(_setting(path, entry) for entry in said["setting"])
     plan = ComparePlan(
         path.stem, str(said.get("title", path.stem)), said["scenario"], tuple(seeds),

@@ -102,7 +102,10 @@ def command(
         def called(*args: Any, **kwargs: Any) -> R:
             declared = declaration(cast(Callable[..., Any], called))
             with Door() as door:
-                given = _grouped(declared, _checked(declared, args, kwargs, door))
+                checked = _checked(declared, args, kwargs, door)
+                written = {option.name for option in declared.options if option.name == "out" or option.opt.writes}
+                door.look(value for name, value in checked.items() if name not in written)
+                given = _grouped(declared, checked)
                 positional = [given.pop(option.name) for option in declared.options if option.positional]
                 result = function(*positional, **given)
             ended = getattr(result, "ended", None)

@@ -162,7 +162,8 @@ class _Detect(Attack[Summary]):
 
         return read_properties(
             self.properties, self.geography, self.occupancy.shares, blocks=self.property_places,
-            programs=self.programs, exclusive=self.occupancy.wholes,
+            programs=self.programs, exclusive=self.occupancy.wholes, counts=self.occupancy.counts,
+            of_units=self.occupancy.shares_of_units,
         )  # fmt: skip
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Item], near: Path) -> Prepared:
@@ -173,7 +174,7 @@ class _Detect(Attack[Summary]):
 
         scenario = asking.scenario
         self._refuse_untold(asking, job)
-        known = properties_by_block(self.file.frame)
+        known = properties_by_block(self.file)
         if self.asked.solutions or self.asked.truth:
             self._refuse_real(known)
         samples = read_sample(self.sample) if self.sample else {}
@@ -233,6 +234,11 @@ class _Detect(Attack[Summary]):
             notes.append(f"note: properties left out: {said}")
         if self.file.absent:
             notes.append(f"warning: the property file has no {', '.join(self.file.absent)}: taken as unknown")
+        if self.file.spelled:
+            said = ", ".join(f"{other} as {name}" for name, other in self.file.spelled.items())
+            notes.append(
+                f"warning: read {said}: householders whom another column counts too make these shares too large"
+            )
         if self.occupancy.units in self.file.absent:
             notes.append("warning: without the number of units, percentages of bedrooms say nothing of households")
         if counts["untrue"]:

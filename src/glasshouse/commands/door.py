@@ -6,8 +6,8 @@ when the command ends. So a frame goes the same way as a file, and the same comp
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from numbers import Real
 from pathlib import Path
 from types import TracebackType
@@ -42,15 +42,15 @@ class Door:
     """Takes what callers hand over, and clears it away when the command has ended."""
 
     def __init__(self) -> None:
-        self.folder: tempfile.TemporaryDirectory[str] | None = None
+        self.stack = ExitStack()
+        self.folder: Path | None = None
         self.taken = 0
 
     def __enter__(self) -> Door:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self.folder is not None:
-            self.folder.cleanup()
+        self.stack.close()
 
     def path(self, value: Any, name: str) -> Path:
         """The file or folder that an argument stands for."""
@@ -79,14 +79,22 @@ class Door:
             return source
         raise InputError(f"{name} is of type {type(value).__name__}; expected text")
 
+    def look(self, values: Iterable[Any]) -> None:
+        """Notice the files that are given, before any of them is read: at the end they must be the same."""
+        from glasshouse.files.seen import seeing
+
+        self.stack.enter_context(seeing(path for value in values for path in _files(value)))
+
     def said_by(self, value: Any) -> Mapping[str, object]:
         return value.told() if isinstance(value, Filed) else {}
 
     def _room(self) -> Path:
+        from glasshouse.files.rooms import passing_folder
+
         if self.folder is None:
-            self.folder = tempfile.TemporaryDirectory(prefix="glasshouse-")  # mode 0700
+            self.folder = self.stack.enter_context(passing_folder())
         self.taken += 1
-        room = Path(self.folder.name) / str(self.taken)
+        room = self.folder / str(self.taken)
         room.mkdir(mode=0o700)
         return room
 
@@ -104,3 +112,15 @@ class Door:
         with row_writer(path) as writer:
             writer.write(table)
         return path
+
+
+def _files(value: Any) -> Iterator[Path]:
+    """The files that an argument names: itself, its parts, or what is in the folder of a scenario."""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    if isinstance(value, tuple):
+        for part in value:
+            yield from _files(part)
+    elif isinstance(value, (str, Path)) and value:
+        path = Path(value)
+        yield from path.iterdir() if (path / "scenario.toml").is_file() else (path,)

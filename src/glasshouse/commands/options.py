@@ -15,9 +15,12 @@ from glasshouse.errors import InputError
 if TYPE_CHECKING:  # heavy modules are imported by the commands that need them, so that --help is quick
     from glasshouse.engine.workers import Crew
     from glasshouse.files.tables import TableFile
+    from glasshouse.model.printed import Printed, Rule
     from glasshouse.scenarios.load import Scenario
 
-TablesGiven = Annotated[Path, Opt("Published tables: long or wide CSV, CSV.gz or Parquet, or an office's zip.")]
+TablesGiven = Annotated[
+    Path, Opt("Published tables: tidy, long or wide CSV, CSV.gz or Parquet, a folder of them, or an office's zip.")
+]
 RecordsGiven = Annotated[Path, Opt("Records: CSV, CSV.gz or Parquet.", metavar="RECORDS")]
 ScenarioName = Annotated[
     str, Opt("A built-in scenario (see glasshouse scenarios) or the path of a folder.", short="-s")
@@ -26,6 +29,7 @@ OutFolder = Annotated[Path | None, Opt("The folder to write; run the same comman
 OutFile = Annotated[Path | None, Opt("Where to write: .csv, .csv.gz or .parquet.", short="-o")]
 Overwrite = Annotated[bool, Opt("Replace the result of another run in --out.")]
 Seed = Annotated[int, Opt("The same seed gives the same files.")]
+TABLE_ROLES = ("tables", "data", "source")  # inputs that may be a folder of table files
 Only = Annotated[
     tuple[str, ...], Opt("Use only these tables, as in P1,P8,P12; default: all of the scenario.", flag="--tables")
 ]
@@ -46,7 +50,14 @@ Processes = Annotated[
         most=256,
     ),
 ]
-Cluster = Annotated[str | None, Opt("Work on a Dask cluster instead (tls:// encrypts).", metavar="dask://HOST:PORT")]
+Cluster = Annotated[
+    str | None,
+    Opt(
+        "Work on a Dask cluster instead; tls:// with certificates, or dask:// on this machine.",
+        metavar="tls://HOST:PORT",
+    ),
+]
+Insecure = Annotated[bool, Opt("Let --executor dask:// reach another machine: unencrypted, and nobody is asked who.")]
 
 
 @dataclass(frozen=True)
@@ -58,9 +69,40 @@ class Reading:
         str, Opt("Tables that are absent from the file and should be read as all zero.", metavar="all|seen|LIST")
     ] = "seen"
     missing: Annotated[
-        Literal["zero", "hidden"],
-        Opt("What a number is that has no row in a long file: 0, or hidden (it may be anything from 0 up)."),
-    ] = "zero"
+        Literal["zero", "hidden"] | None,
+        Opt(
+            "What a number is that has no row: 0 as it would be printed, or hidden (anything from 0 up); default: as "
+            "the scenario says, else zero."
+        ),
+    ] = None
+    rounded: Annotated[
+        str | None,
+        Opt(
+            "Numbers are rounded to multiples of BASE: random (default), nearest, half-up, up or down; kept: a printed "
+            "0 is a 0.",
+            metavar="BASE[:HOW[:kept]]",
+        ),
+    ] = None
+    cell_key: Annotated[
+        Path | None,
+        Opt("Numbers are changed by cell keys, as this p-table allows (count, change or pcv, pvalue).", metavar="FILE"),
+    ] = None
+    noise_within: Annotated[float | None, Opt("Numbers have noise, at most this much.", metavar="NUMBER", least=0)] = (
+        None
+    )
+    marker: Annotated[
+        Mapping[str, str] | None,
+        Opt(
+            "What a text or status instead of a number means: c=1..4, ..=any, blank=0, p=shown (the number stands).",
+            metavar="TEXT=MEANING",
+        ),
+    ] = None
+    thousands: Annotated[
+        str | None, Opt("The sign between thousands, as in 1,234; a dot makes the comma decimal.", metavar="SIGN")
+    ] = None
+    exact: Annotated[bool, Opt("The numbers are exact counts, whatever the scenario says of how they are printed.")] = (
+        False
+    )
     all_places: Annotated[
         Path | None,
         Opt("A file with the code of every place there is; default: those that the tables name.", metavar="FILE"),
@@ -73,19 +115,45 @@ class Reading:
     @property
     def parameters(self) -> dict[str, str]:
         """How it was read, as the manifest tells it; what is as usual is not told."""
-        usual = {"assume_published": self.assume_published}
-        return usual | ({"missing": self.missing} if self.missing != "zero" else {})
+        given = {
+            "missing": self.missing if self.missing != "zero" else None,
+            "rounded": self.rounded,
+            "noise_within": self.noise_within,
+            "marker": " ".join(f"{mark}={said}" for mark, said in sorted((self.marker or {}).items())),
+            "thousands": self.thousands,
+            "exact": self.exact,
+        }
+        told = {name: str(value) for name, value in given.items() if value not in (None, False, "")}
+        return {"assume_published": self.assume_published, **told}
 
     @property
     def inputs(self) -> dict[str, Path]:
-        given = {"codebook": self.codebook, "all_places": self.all_places}
+        given = {"codebook": self.codebook, "all_places": self.all_places, "cell_key": self.cell_key}
         return {role: path for role, path in given.items() if path is not None}
 
     def open(self, tables: Path, scenario: Scenario) -> TableFile:
         """The table file, read this way."""
         from glasshouse.files.tables import open_tables
 
-        return open_tables(tables, scenario, self.codebook, self.all_places, self.missing)
+        printed = self.printed(scenario.printed)
+        return open_tables(tables, scenario, self.codebook, self.all_places, self.missing, printed)
+
+    def printed(self, own: Printed) -> Printed:
+        """How numbers are printed: as the scenario says, where no option says otherwise."""
+        from glasshouse.model.printed import Noisy, Printed
+        from glasshouse.scenarios.printed import markers, one_rule, read_changes, rounded
+
+        rules: list[Rule] = [rounded(self.rounded)] if self.rounded is not None else []
+        rules += [read_changes(self.cell_key)] if self.cell_key is not None else []
+        rules += [Noisy(self.noise_within)] if self.noise_within is not None else []
+        if self.exact and rules:
+            raise InputError(f"--exact: and the numbers are {rules[0].told}; give one or the other")
+        rule = None if self.exact else one_rule(rules) or own.rule
+        given = markers(self.marker or {})
+        thousands, decimal = own.thousands, own.decimal
+        if self.thousands is not None:
+            thousands, decimal = self.thousands, "," if self.thousands == "." else "."
+        return Printed(rule, {**own.markers, **given}, self.missing or own.missing, thousands, decimal)
 
 
 @dataclass(frozen=True)
@@ -103,6 +171,7 @@ class Run:
     overwrite: Overwrite = False
     workers: Processes = None
     executor: Cluster = None
+    insecure: Insecure = False
 
     @property
     def crew(self) -> Crew:
@@ -110,7 +179,7 @@ class Run:
 
         if self.workers is not None and self.executor is not None:
             raise InputError("--workers and --executor: the cluster has its own workers; give one or the other")
-        return Crew(self.workers or len(os.sched_getaffinity(0)), self.executor)
+        return Crew(self.workers or len(os.sched_getaffinity(0)), self.executor, self.insecure)
 
 
 @dataclass(frozen=True)
@@ -139,12 +208,21 @@ def inputs_of(
     inputs: Mapping[str, Path | None], scenario: str = "", mapping: Mapping[str, Path] | None = None
 ) -> dict[str, Path]:
     """Every file a result depends on, by role; those that are not there are refused."""
+    from glasshouse.files.codebook import usual_codebook
+    from glasshouse.files.frames import table_files
+
     given = {role: path for role, path in inputs.items() if path is not None}
+    if "codebook" not in given:  # then one that lies beside a file is used
+        found = {f"codebook of {role}": usual_codebook(path) for role, path in given.items()}
+        given |= {role: path for role, path in found.items() if path.is_file()}
     given |= {f"mapping {level}": path for level, path in (mapping or {}).items()}
-    for path in given.values():
+    for role, path in list(given.items()):
         if not path.exists():
             raise InputError(f"{path}: there is no such file")
-        if path.is_dir():
+        if path.is_dir() and role in TABLE_ROLES:
+            del given[role]
+            given |= {f"{role} {file.name}": file for file in table_files(path)[0]}
+        elif path.is_dir():
             raise InputError(f"{path} is a directory; expected a file")
     folder = Path(scenario)
     own = scenario and (folder / "scenario.toml").is_file()
@@ -164,15 +242,30 @@ def notes_on(file: TableFile, scenario: Scenario, assume: str) -> list[str]:
         notes.append(
             f"note: {total:,} numbers of official tables outside the scenario left aside: {_families(outside)}"
         )
-    if absent := file.absent(assume):
+    seen = {scenario.official[variable][0] for _, variable in file.seen.variables}
+    absent = [table for table in file.absent(assume) if table not in seen]
+    elsewhere = [table for table in file.absent(assume) if table in seen]
+    if absent:
         notes.append(
             f"warning: no number of {_families(absent)}: taken as unpublished (--assume-published says otherwise)"
+        )
+    if elsewhere:
+        levels = " and ".join(dict.fromkeys(scenario.by_table[table].level for table in elsewhere))
+        notes.append(
+            f"warning: no number of {_families(elsewhere)} by {levels}, only for other areas: taken as unpublished "
+            "there (--assume-published says otherwise)"
         )
     if short := file.seen.short:
         notes.append(
             f"warning: totals in {file.path.name} do not add up when numbers without a row are read as 0 (rows missing "
             f"there: {short:,}); if rows were left out to hide them, say --missing hidden"
         )
+    if totals := file.seen.totals_aside:
+        notes.append(
+            f"note: {totals:,} totals left aside that no table of the scenario has (a table by fewer recodes would)"
+        )
+    if others := file.seen.passed_over:
+        notes.append(f"note: files not read: {', '.join(others[:12])}{', ...' if len(others) > 12 else ''}")
     if columns := file.seen.columns:
         notes.append(f"note: columns not read: {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}")
     return notes

@@ -18,6 +18,12 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed
     from glasshouse.scenarios.load import Scenario
 
 
+READ_AGAIN = (  # what a second reading of the same file must know
+    "only", "codebook", "assume_published", "missing", "mapping", "rounded", "cell_key", "noise_within", "marker",
+    "thousands", "exact",
+)  # fmt: skip
+
+
 @dataclass(frozen=True, repr=False)
 class _Read:
     """Something that was read: as the command got it, and as the scenario understands it."""
@@ -105,5 +111,5 @@ def _kept(source: Path) -> Path | tuple[str, bytes]:
 def _options(read: SomeTables) -> dict[str, Any]:
     """How the tables are to be read, where it is not as usual."""
     usual = SomeTables()
-    given = {name: getattr(read, name) for name in ("only", "codebook", "assume_published", "missing", "mapping")}
+    given = {name: getattr(read, name) for name in READ_AGAIN}
     return {name: value for name, value in given.items() if value != getattr(usual, name)}

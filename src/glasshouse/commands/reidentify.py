@@ -178,7 +178,7 @@ class _Asked:
         from glasshouse.attack.people.reidentify import compile_once
         from glasshouse.commands.words.reidentify import conclude
         from glasshouse.commands.work.linking import Files
-        from glasshouse.commands.work.reidentify import identify
+        from glasshouse.commands.work.reidentify import KINDS, identify
         from glasshouse.engine.runner import Pace, run
 
         files = Files(self.scenario, self.truth, self.published, self.data, self.attackers, self.vary)
@@ -198,9 +198,8 @@ class _Asked:
             yield from items
 
         compile_once()  # before several workers would do it at the same time
-        tally = run(job, identify, every(), at.ledger, self.run.crew, pace)
+        tally = run(job, identify, KINDS, every(), at.ledger, self.run.crew, pace)
         left = self._leave_out(at, job, files, tally) if self.leave_out else None
-        at.clear()
         return conclude(
             at.path, at.ledger, job, tally, left=left, swapped=self.rates is not None, truth=self.truth,
             vary=files.vary,
@@ -208,7 +207,7 @@ class _Asked:
 
     def _leave_out(self, at: Workplace, job: Reidentification, files: Files, tally: Tally) -> Tally:
         """The same again without a person, for many persons one by one; counted into the ledger."""
-        from glasshouse.assess.people.leaving_out import LeavingOut, Targets
+        from glasshouse.assess.people.leaving_out import LEAVING, LeavingOut, Targets
         from glasshouse.commands.work.leave_one_out import leave_out
         from glasshouse.commands.work.leaving_plan import attacks_of, everyone, plan
         from glasshouse.engine.progress import progress
@@ -230,7 +229,7 @@ class _Asked:
             def watch(found: Tally) -> None:
                 bar(0.05 + 0.95 * found.units / max(units, 1), f"{found.counts['left_out']:,} persons left out")
 
-            found = run(again, leave_out, items, at.ledger, self.run.crew, watch)
+            found = run(again, leave_out, {"leaving": LEAVING}, items, at.ledger, self.run.crew, watch)
         tally.refused |= found.refused
         tally.bugs += found.bugs
         tally.cpu += found.cpu

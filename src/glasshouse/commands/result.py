@@ -101,14 +101,18 @@ class Result(Generic[S]):
 
     def write(self, folder: str | Path) -> Path:
         """Write the files of the result into a new folder, for the owner alone."""
-        from glasshouse.files.output import private_file
+        from glasshouse.files.output import private_file, private_folder
+        from glasshouse.files.rooms import passing_folder, sync
 
         path = Path(folder)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise InputError(f"{path} is there already; name a new folder")
-        for name in self.files:
-            with private_file(path / name) as stream:
-                stream.write(self.ended.files.read(name))
+        with private_folder(path.parent), passing_folder(path.parent) as draft:
+            for name in self.files:
+                with private_file(draft / name) as stream:
+                    stream.write(self.ended.files.read(name))
+            draft.replace(path)  # all of it, or nothing
+            sync(path.parent)
         return path
 
     # How a result ends: for the terminal, and for whoever builds on it

@@ -112,7 +112,6 @@ def tradeoff(
     }  # fmt: skip
 
     def work(place: Workplace) -> Made[Summary]:
-        place.clear()
         summary, outputs = trade(asked, place.path, place.bar)
         return Made(summary, outputs, lines(summary, found))
 

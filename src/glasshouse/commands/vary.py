@@ -141,9 +141,8 @@ class _Vary(Attack[Summary]):
 
     def conclude(self, asking: Asking, job: Job, tally: Tally, folder: Path, said: Attacked) -> Concluded[Summary]:
         from glasshouse.commands.work.vary import uniques
-        from glasshouse.engine.folder import LEDGER
 
         counted = None
         if self.uniques is not None:
-            counted = uniques(self.uniques, job.published, asking.scenario, folder / LEDGER)
+            counted = uniques(self.uniques, job.published, asking.scenario, folder)
         return summarise(folder, job, tally, counted, said, jointly=self.jointly)

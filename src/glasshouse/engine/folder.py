@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from glasshouse.engine.draft import commit, committed, settle
 from glasshouse.engine.ledger import Ledger, Peek, peek
 from glasshouse.engine.manifest import Manifest, Occupied, sha256
 from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError
-from glasshouse.files.output import private_file, private_folder
+from glasshouse.files.output import private_folder
+from glasshouse.files.rooms import LOCK, UNFINISHED, busy, locked, sweep
 
-LEDGER = "ledger"  # where units are kept until the result is whole
-LOCK = "lock"
+LEDGER = "ledger"  # where units are kept until the result is whole, and the draft of the result
+DRAFT = "draft"
 MANIFEST = "manifest.json"
 _OURS = re.compile(
-    r"lock|run\.json|[0-9A-Za-z]+\.(unit|open)|\.run\.json\.\w+|\.[0-9A-Za-z]+\.(unit|open)\.\w+|\.glasshouse-.*"
+    r"lock|moves\.json|draft|run\.json|[0-9A-Za-z]+\.(unit|open)|\.glasshouse-.*"
+    r"|\.(run\.json|[0-9A-Za-z]+\.(unit|open))\.\w+"  # what was killed before everything unfinished had one name
 )
-_HALF = re.compile(
-    r"\.[\w-]+\.(parquet|json|svg|png|csv|html|xlsx)\.\w{8}"
-)  # what a kill leaves of a file half written
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,12 @@ class Folder:
 
     @property
     def ledger(self) -> Ledger:
-        return Ledger(self.path / LEDGER, self.manifest.key())
+        return Ledger(self.path / LEDGER, self.manifest.key(), self.manifest.unchanged)
+
+    @property
+    def draft(self) -> Path:
+        """Where the files of the result lie until all of them are whole."""
+        return self.path / LEDGER / DRAFT
 
     def done(self, *, overwrite: bool) -> Json | None:
         """What was said of the result, if it is there and whole. Refuses a folder of something else, untouched."""
@@ -50,6 +53,9 @@ class Folder:
             if self.path.is_dir() and path.absolute().parent.samefile(self.path):
                 raise InputError(f"{path} is an input of this command ({role}); name another folder to write into")
         self._refuse_foreign_ledger()
+        if committed(self.path / LEDGER):
+            with self._locked():
+                pass  # the result of a run that was killed at its end has its names now
         running = _peeked(self.path / LEDGER)
         if overwrite:
             if running is None and not (self.path / MANIFEST).is_file():
@@ -67,15 +73,15 @@ class Folder:
                 for name, value in told.get("outputs", {}).items()
             )
             if whole and told.get("complete"):
-                if not busy(self.path / LEDGER):
-                    self.ledger.forget()  # of a run that was killed right after its last word
+                if (self.path / LEDGER).is_dir() and not busy(self.path / LEDGER):
+                    with self._locked():  # of a run that was killed right after its last word
+                        self.ledger.forget()
                 return told
             return None
         if running is not None and running.about.get("key", key) != key:
             raise Occupied(
-                f"{self.path} holds an unfinished run of something else ({running.finished:,} units kept), "
-                "or of another version of glasshouse; "
-                "run that to its end, name another folder, or add --overwrite"
+                f"{self.path} holds an unfinished run of something else ({self.manifest.differs(running.about)}; "
+                f"{running.finished:,} units kept); run that to its end, name another folder, or add --overwrite"
             )
         if running is None:
             self._refuse_foreign_files()
@@ -83,7 +89,7 @@ class Folder:
 
     def _refuse_foreign_files(self) -> None:
         foreign = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
-        if [name for name in foreign if name != LEDGER and not _HALF.fullmatch(name)]:
+        if [name for name in foreign if name != LEDGER and not name.startswith(UNFINISHED)]:
             raise InputError(f"{self.path} is not empty and holds no run of ours; name another folder")
 
     def _refuse_foreign_ledger(self) -> None:
@@ -99,79 +105,68 @@ class Folder:
         A run that ends badly before its first unit is done leaves nothing behind, unless it has written other files.
         """
         ledger = self.ledger
-        with private_folder(ledger.folder), _locked(ledger.folder):
-            for path in ledger.folder.glob(".glasshouse-*"):  # sorted runs of an input, left behind by a kill
-                shutil.rmtree(path, ignore_errors=True)
-            for path in self.path.iterdir():
-                if _HALF.fullmatch(path.name):
-                    path.unlink()
-            if overwrite:
-                _empty(ledger.folder)
-            ledger.begin(about)
+        with private_folder(ledger.folder), self._locked():
             try:
-                yield ledger
+                sweep(self.path)
+                shutil.rmtree(self.draft, ignore_errors=True)
+                if overwrite:
+                    _empty(ledger.folder)
+                ledger.begin(about)
+                with private_folder(self.draft):
+                    yield ledger
             except BaseException:
+                if committed(ledger.folder):
+                    raise  # naming the files failed: the next run goes on
+                shutil.rmtree(self.draft, ignore_errors=True)
                 units = any(path.suffix in (".unit", ".open") for path in ledger.folder.iterdir())
                 ours = (self.path / MANIFEST).is_file()  # the folder is known as ours without a ledger
                 if not units and (ours or [path.name for path in self.path.iterdir()] == [LEDGER]):
                     ledger.forget()
                 raise
 
-    def make_room(self) -> None:
-        """Remove an older result of ours, now that a newer one is about to be written."""
-        with suppress(InputError):  # a manifest that cannot be read names nothing
-            told = read_manifest(self.path) or {}
-            (self.path / MANIFEST).unlink(missing_ok=True)  # first: it would vouch for files that change
-            if {"key", "command", "format_version"} <= set(told):
-                for name in told.get("outputs", {}):
-                    if ".." not in Path(name).parts and not Path(name).is_absolute():
-                        (self.path / name).unlink(missing_ok=True)
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """No other run works here meanwhile; a result that a killed run left in its draft gets its names."""
+        with locked(self.path / LEDGER, f"another run is working in {self.path}; wait for it (glasshouse status)"):
+            if committed(self.path / LEDGER):
+                settle(self.path / LEDGER)
+            yield
 
-    def remove(self, outputs: Iterable[str]) -> None:
-        """Take back what was written of a result that did not become whole."""
-        for name in outputs:
-            (self.path / name).unlink(missing_ok=True)
+    def write(
+        self, counts: Mapping[str, Any], outputs: list[str], replaces: Iterable[str] = (), *, cpu: float, complete: bool
+    ) -> None:
+        """The last word: what the data files are, what they were made from, and the seconds of all workers.
 
-    def write(self, counts: Mapping[str, Any], outputs: list[str], *, cpu: float, complete: bool) -> None:
-        """The last word: what the data files are, what they were made from, and the seconds of all workers."""
+        With it the draft becomes the result; the files of an older one go.
+        """
         said = self.manifest.told(counts)
         said |= {
             "cpu_seconds": round(said["cpu_seconds"] + cpu, 3),
-            "outputs": {name: sha256(self.path / name) for name in sorted(outputs)},
+            "outputs": {name: sha256(self.draft / name) for name in sorted(outputs)},
             "complete": complete,
         }
-        with private_file(self.path / MANIFEST) as stream:
-            stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
+        self.manifest.write(self.draft / MANIFEST, said)
+        files = sorted(path for path in self.draft.rglob("*") if path.is_file() and path != self.draft / MANIFEST)
+        moves = [(path, self.path / path.relative_to(self.draft)) for path in [*files, self.draft / MANIFEST]]
+        newer = {final for _, final in moves}
+        gone = [path for path in (*self._older(), *(self.path / name for name in replaces)) if path not in newer]
+        commit(self.path / LEDGER, moves, [self.path / MANIFEST, *gone])
+        shutil.rmtree(self.draft)
 
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder; the system lets go of it whenever and however this process ends."""
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    def _older(self) -> list[Path]:
+        """The files of an older result of ours."""
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another run is working in {folder.parent}; wait for it (glasshouse status)") from None
-        yield
-    finally:
-        os.close(handle)
-
-
-def busy(folder: Path) -> bool:
-    """Does a run hold the folder right now?"""
-    if not (folder / LOCK).exists():
-        return False
-    try:
-        with _locked(folder):
-            return False
-    except InputError:
-        return True
+            told = read_manifest(self.path) or {}
+        except InputError:  # a manifest that cannot be read names nothing
+            told = {}
+        names = told.get("outputs", {}) if {"key", "command", "format_version"} <= set(told) else {}
+        inside = [Path(name) for name in names if ".." not in Path(name).parts and not Path(name).is_absolute()]
+        return [self.path / name for name in inside]
 
 
 def _empty(ledger: Path) -> None:
     for path in ledger.iterdir():
-        if path.name != LOCK and _OURS.fullmatch(path.name):
+        if path.name != LOCK and _OURS.fullmatch(path.name) and path.is_file():
             path.unlink()
 
 

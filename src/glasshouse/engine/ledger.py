@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,9 +20,9 @@ from glasshouse.engine.manifest import FORMAT_VERSION
 from glasshouse.engine.plain import Json, Plain, plain
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.files.output import private_file, private_folder
+from glasshouse.files.rooms import sweep
 
 _UNIT = re.compile(r"[0-9A-Za-z]{1,100}")
-_LEFTOVER = re.compile(r"\.(run\.json|[0-9A-Za-z]+\.(unit|open))\.\w+")  # what private_file leaves after kill -9
 _FINAL, _OPEN = ".unit", ".open"
 _SEAL = b'{"sha256": "'  # an entry begins so; then comes the hash of every byte behind it
 _HASH = slice(len(_SEAL), len(_SEAL) + 64)
@@ -70,15 +70,19 @@ class Peek:
 
 
 class Ledger:
-    """The entries of one run, in a folder of its own. The key says what the run is: same key, same results."""
+    """The entries of one run, in a folder of its own. The key says what the run is: same key, same results.
 
-    def __init__(self, folder: Path, key: str) -> None:
-        self.folder, self.key = folder, key
+    `sure` is asked before an entry is kept: it refuses if an input is no longer the file that the key is of.
+    """
+
+    def __init__(self, folder: Path, key: str, sure: Callable[[], None] = lambda: None) -> None:
+        self.folder, self.key, self.sure = folder, key, sure
 
     def begin(self, about: Mapping[str, Any]) -> None:
         """Start, or go on where a run with the same key stopped. The entries of a run with another key are dropped."""
         try:
             with private_folder(self.folder):
+                sweep(self.folder)
                 paths = list(self.folder.iterdir())
                 self.folder.chmod(0o700)
         except OSError as error:
@@ -86,7 +90,7 @@ class Ledger:
         told = _told(self.folder)
         other = told.get("key", self.key) != self.key  # a description that is lost proves nothing: see finished
         for path in paths:
-            if _LEFTOVER.fullmatch(path.name) or (other and path.suffix in (_FINAL, _OPEN)):
+            if other and path.suffix in (_FINAL, _OPEN):
                 path.unlink()
         if told.get("key") == self.key:
             self.tell(resumed=told.get("resumed", 0) + 1)
@@ -95,25 +99,34 @@ class Ledger:
 
     def tell(self, **about: Any) -> None:
         """Add to the description of the run, such as the number of units once it is known."""
-        told = _told(self.folder)
+        told, path = _told(self.folder), _description(self.folder)
+        if not told and path.exists():  # the disk, not we
+            raise InputError(f"{path}: cannot be read any more; run the command again, it keeps what is finished")
         if told.get("key") != self.key:
             raise GlasshouseBug(f"{self.folder}: the ledger was told something before it began")
         self._write(told | about)
 
     def put(self, entry: Entry, *, final: bool = True) -> None:
         """Keep what a unit gave. What is not final is used if nothing better comes, but does not finish the unit."""
+        self.sure()
         with private_file(self._path(entry.unit, _FINAL if final else _OPEN)) as stream:
-            stream.write(_packed(entry, self.key))
+            stream.write(packed(entry, self.key))
         if final:
             self._path(entry.unit, _OPEN).unlink(missing_ok=True)
 
     def finished(self) -> set[str]:
-        """The units with a whole final entry; a file that is damaged or of another run is removed."""
-        return self._whole(_FINAL)
+        """The units with a whole final entry; a file that is damaged or of another run is removed, and done again."""
+        whole = set()
+        for path in self.folder.glob("*" + _FINAL):
+            if _opened(path, self.key) is None:
+                path.unlink(missing_ok=True)
+            else:
+                whole.add(path.stem)
+        return whole
 
     def held(self) -> list[str]:
-        """The units with any whole entry, final or not."""
-        return sorted(self._whole(_FINAL) | self._whole(_OPEN))
+        """The units with any entry, final or not, once all are done; `read` refuses one that was damaged since."""
+        return sorted({path.stem for kind in (_FINAL, _OPEN) for path in self.folder.glob("*" + kind)})
 
     def read(self, unit: str) -> Entry:
         """What a unit gave: the final entry if there is one."""
@@ -141,15 +154,6 @@ class Ledger:
         said = {**about, "key": self.key, "format_version": FORMAT_VERSION}
         with private_file(_description(self.folder)) as stream:
             stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
-
-    def _whole(self, kind: str) -> set[str]:
-        whole = set()
-        for path in self.folder.glob("*" + kind):
-            if _opened(path, self.key) is None:
-                path.unlink(missing_ok=True)
-            else:
-                whole.add(path.stem)
-        return whole
 
 
 def peek(folder: Path) -> Peek | None:
@@ -182,36 +186,40 @@ def _told(folder: Path) -> Json:
     return told if isinstance(told, dict) else {}
 
 
-def _packed(entry: Entry, key: str) -> bytes:
+def packed(entry: Entry, key: str) -> bytes:
     """The bytes of an entry: a line of JSON, then the frames. Work done again gives the same bytes."""
     frames = []
     for name, frame in sorted(entry.frames.items()):
-        packed = BytesIO()
-        frame.rechunk().write_ipc(packed, compression="zstd")
-        frames.append((name, packed.getvalue()))
+        stream = BytesIO()
+        frame.rechunk().write_ipc(stream, compression="zstd")
+        frames.append((name, stream.getvalue()))
     header = {
         "key": key,
         "unit": entry.unit,
         "notes": plain(entry.notes),
-        "frames": [[name, len(packed)] for name, packed in frames],
+        "frames": [[name, len(rows)] for name, rows in frames],
     }
     line = b'", ' + json.dumps(header, sort_keys=True).encode()[1:] + b"\n"
-    sealed = b"".join([line, *(packed for _, packed in frames)])
+    sealed = b"".join([line, *(rows for _, rows in frames)])
     return _SEAL + hashlib.sha256(sealed).hexdigest().encode() + sealed
 
 
 def _opened(path: Path, key: str) -> tuple[Json, bytes] | None:
     """The header and the frames of an entry; None if a byte is wrong or it is not of this run."""
     try:
-        packed = path.read_bytes()
+        return opened(path.read_bytes(), key, path.stem)
     except OSError:
         return None
+
+
+def opened(packed: bytes, key: str, unit: str) -> tuple[Json, bytes] | None:
+    """The same of the bytes of an entry."""
     sealed = memoryview(packed)[_HASH.stop :]
     if packed[: _HASH.start] != _SEAL or packed[_HASH] != hashlib.sha256(sealed).hexdigest().encode():
         return None
     line, _, frames = packed.partition(b"\n")
     header = json.loads(line)
-    if (header["key"], header["unit"]) != (key, path.stem) or sum(size for _, size in header["frames"]) != len(frames):
+    if (header["key"], header["unit"]) != (key, unit) or sum(size for _, size in header["frames"]) != len(frames):
         return None
     return header, frames
 

@@ -6,22 +6,29 @@ place to write, the work is done in a private folder that is gone afterwards; it
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
+from glasshouse.engine.draft import commit, draft_of, drafting, room_of
 from glasshouse.engine.folder import MANIFEST, Folder
 from glasshouse.engine.ledger import Ledger, Refusal
-from glasshouse.engine.manifest import Manifest
+from glasshouse.engine.manifest import Manifest, manifest_path, sha256
 from glasshouse.engine.plain import plain, typed
 from glasshouse.engine.progress import Bar, progress
 from glasshouse.engine.runner import Tally
+from glasshouse.files.output import private_file, private_folder
+from glasshouse.files.rooms import passing_folder, sweep
 
 S = TypeVar("S")
+DRAWN = "drawn"  # in the room of a file: noise was drawn from a secure source
+DRAWN_ANEW = (
+    "warning: an earlier run of this command was killed before its noise was whole; what it had drawn was removed, "
+    "unpublished, and the noise was drawn anew"
+)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -60,6 +67,7 @@ class Made(Generic[S]):
     tally: Tally | None = None  # of a run over units
     findings: Sequence[str] = ()  # what the exit code must tell
     complete: bool = True  # False: another run could do better
+    replaces: Sequence[str] = ()  # names that must not stay of an older result, even if its manifest is lost
 
 
 @dataclass(frozen=True)
@@ -98,21 +106,8 @@ class Workplace:
 
     @property
     def path(self) -> Path:
-        return self.folder.path
-
-    def clear(self) -> None:
-        """Remove an older result, now that the new one is about to be written."""
-        self.folder.make_room()
-
-    @contextmanager
-    def all_or_nothing(self, outputs: Sequence[str]) -> Iterator[None]:
-        """Within this, files are written in the place of an older result; of work that ends badly none is left."""
-        self.clear()
-        try:
-            yield
-        except BaseException:
-            self.folder.remove(outputs)
-            raise
+        """Where the files of the result are written: the draft, which becomes the result as a whole."""
+        return self.folder.draft
 
 
 def in_folder(
@@ -149,23 +144,66 @@ def in_file(
     out: Path | None,
     overwrite: bool,
     name: str,
+    beside: Sequence[Path] = (),
 ) -> Ended[S]:
-    """Do the work, which writes one file, unless that is there. Without a place to write, the file has this `name`."""
+    """Do the work, which writes one file, unless that is there. Without a place to write, the file has this `name`.
+
+    The work is given a draft, and others go to `draft_of` them: all files get their names together.
+    """
     with _somewhere(out) as where:
         path = where if out is not None else where / name
-        told = manifest.done(path, overwrite=overwrite)
-        if told is not None:
-            return _again(manifest.command, kind, told["counts"], Held((path.name,), path.parent), path)
-        with progress(manifest.command) as bar:
-            made = work(path, bar)
-        manifest.write(path, _counts(made))
-        return _ended(manifest.command, made, path.parent, [path.name], out)
+        again = _tidied(path, manifest)
+        told = manifest.done(path, beside, overwrite=overwrite)
+        if told is None:
+            with drafting(path) as room:
+                told = manifest.done(path, beside, overwrite=overwrite)  # another run may just have written it
+                if told is None:
+                    made = _drafted(manifest, work, path, beside, room, again)
+                    return _ended(manifest.command, made, path.parent, [path.name], out)
+        return _again(manifest.command, kind, told["counts"], Held((path.name,), path.parent), path)
+
+
+def _tidied(out: Path, manifest: Manifest) -> Sequence[str]:
+    """End what a killed run has begun for this file: its result gets its names, or its half goes. What is said of it.
+
+    A secure draw that was never given out is drawn anew, and not in silence.
+    """
+    if not room_of(out).is_dir():
+        return ()
+    with drafting(out) as room:
+        return [DRAWN_ANEW] if manifest.drawn_once and (room / DRAWN).exists() else ()
+
+
+def _drafted(
+    manifest: Manifest, work: Callable[[Path, Bar], Made[S]], path: Path, beside: Sequence[Path], room: Path,
+    notes: Sequence[str],
+) -> Made[S]:  # fmt: skip
+    """Do the work in a room, and commit what it wrote."""
+    for folder in {path.parent, *(other.parent for other in beside if other.parent.is_dir())}:
+        sweep(folder)
+    if manifest.drawn_once:
+        with private_file(room / DRAWN):
+            pass
+    draft = room / path.name
+    with progress(manifest.command) as bar:
+        made = work(draft, bar)
+    made = replace(made, notes=[*made.notes, *notes])
+    drafts = {draft_of(draft, other): other for other in beside}
+    said = manifest.told(_counts(made)) | {"output": sha256(draft)}
+    said |= {"beside": {other.name: sha256(one) for one, other in drafts.items()}} if drafts else {}
+    manifest.write(manifest_path(draft), said)
+    moves = [(draft, path), *drafts.items(), (manifest_path(draft), manifest_path(path))]
+    commit(room, moves, [manifest_path(path), room / DRAWN])
+    return made
 
 
 def added_to_folder(command: str, work: Callable[[Path, Bar], Made[S]], *, out: Path | None) -> Ended[S]:
     """Do the work, which adds files to a folder that may hold others: it is done anew each time, without a manifest."""
-    with _somewhere(out) as where, progress(command) as bar:
-        made = work(where, bar)
+    with _somewhere(out) as where, private_folder(where):
+        with drafting(where / command) as room, progress(command) as bar:
+            sweep(where)
+            made = work(room, bar)
+            commit(room, [(room / name, where / name) for name in made.outputs], ())
         return _ended(command, made, where, list(made.outputs), out)
 
 
@@ -175,25 +213,20 @@ def _somewhere(out: Path | None) -> Iterator[Path]:
     if out is not None:
         yield out
         return
-    with tempfile.TemporaryDirectory(prefix="glasshouse-") as folder:
-        yield Path(folder)
+    with passing_folder() as folder:
+        yield folder
 
 
 def _worked(folder: Folder, work: Callable[[Workplace], Made[S]], *, overwrite: bool) -> Made[S]:
-    about = {"command": folder.manifest.command, "parameters": dict(folder.manifest.parameters)}
     with ExitStack() as stack:
-        ledger = stack.enter_context(folder.working(about, overwrite=overwrite))
+        ledger = stack.enter_context(folder.working(folder.manifest.about(), overwrite=overwrite))
         bar = stack.enter_context(progress(folder.manifest.command))
         made = work(Workplace(folder, ledger, bar))
         complete = made.complete and (made.tally is None or made.tally.complete)
         cpu = made.tally.cpu if made.tally else 0.0
-        try:
-            folder.write(_counts(made), list(made.outputs), cpu=cpu, complete=complete)
-        except BaseException:
-            folder.remove(made.outputs)
-            raise
-    if complete:
-        ledger.forget()
+        folder.write(_counts(made), list(made.outputs), made.replaces, cpu=cpu, complete=complete)
+        if complete:
+            ledger.forget()
     return made
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import metadata, resources
@@ -16,9 +16,10 @@ from typing import Any
 from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file
+from glasshouse.files.seen import Seen, seen
 
 FORMAT_VERSION = 1
-_RECORDED = ("numpy", "numba", "polars", "pyarrow", "scipy", "highspy", "ortools")
+_RECORDED = ("numpy", "numba", "polars", "pyarrow", "scipy", "highspy", "ortools", "opendp")
 
 
 class Occupied(InputError):  # noqa: N818  # a place, not a mistake
@@ -37,17 +38,35 @@ class Manifest:
 
     @cached_property
     def hashes(self) -> dict[str, str]:
-        return {role: sha256(path) for role, path in self.inputs.items()}
+        """What the inputs hold, found by the first who asks: before they are read (see `unchanged`)."""
+        return {role: self._seen.hashed(path) for role, path in self.inputs.items()}
 
-    def key(self) -> str:
-        said = {
+    @cached_property
+    def _seen(self) -> Seen:
+        return seen()
+
+    def unchanged(self) -> None:
+        """Refuse a result whose inputs were changed or replaced since the command began: which bytes were read?"""
+        self._seen.unchanged()
+
+    @property
+    def drawn_once(self) -> bool:
+        """Its chance comes from a secure source: a second draw would spend the privacy budget twice."""
+        return self.parameters.get("secure") is True
+
+    def about(self) -> Json:
+        """What the result depends on: results of which this is the same are the same."""
+        return {
             "command": self.command,
             "parameters": dict(self.parameters),
-            "inputs": self.hashes,
+            "inputs": {role: {"name": self.inputs[role].name, "sha256": value} for role, value in self.hashes.items()},
+            "versions": versions(),
             "code": code_hash(),
             "format_version": FORMAT_VERSION,
         }
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+    def key(self) -> str:
+        return hashlib.sha256(json.dumps(self.about() | {"inputs": self.hashes}, sort_keys=True).encode()).hexdigest()
 
     def differs(self, told: Mapping[str, Any]) -> str:
         """What another run, by its manifest, had otherwise: for the complaint that it is another one."""
@@ -59,50 +78,62 @@ class Manifest:
         hashes = {role: entry.get("sha256") for role, entry in told.get("inputs", {}).items()}
         found += [f"another {role}" for role, value in self.hashes.items() if hashes.get(role) != value]
         found += [f"with {role}" for role in hashes if role not in self.hashes]
+        theirs = told.get("versions", {})
+        for name, version in versions().items():
+            if theirs.get(name) != version:
+                found.append(f"{name} {theirs.get(name)}, now {version}")
         if told.get("code") != code_hash():
             found.append("another version of glasshouse")
         return "; ".join(found) or "otherwise made"
 
-    def done(self, out: Path, *, overwrite: bool) -> Json | None:
-        """What was said of the result, if it is there already. The result of something else is refused."""
-        beside = manifest_path(out)
+    def done(self, out: Path, beside: Sequence[Path], *, overwrite: bool) -> Json | None:
+        """What was said of a single file (and those beside it), if it is there. The result of another is refused."""
         for role, path in self.inputs.items():
             if out.exists() and out.samefile(path):
                 raise InputError(f"{out} is an input of this command ({role}); name another file to write")
         if out.is_dir():
             raise InputError(f"{out} is a directory; expected the name of a file to write")
-        if not out.exists() or overwrite:
-            beside.unlink(missing_ok=True)  # it would vouch for a file that is about to change
-            return None
-        try:
-            told = json.loads(beside.read_text(encoding="utf-8"))
-            same = told.get("key") == self.key() and told.get("output") == sha256(out)
-        except (OSError, ValueError, AttributeError):
-            same = False
-        if not same:
-            raise Occupied(
-                f"{out} exists and is not (or no longer) the result of this command on these inputs; "
-                "remove it or add --overwrite"
+        told = _read(manifest_path(out))
+        same = told.get("key") == self.key()
+        files = {out: told.get("output")} | {path: told.get("beside", {}).get(path.name) for path in beside}
+        whole = same and all(path.is_file() and sha256(path) == value for path, value in files.items())
+        if self.drawn_once and self._same_release(told) and (overwrite or not whole):
+            raise InputError(
+                f"{manifest_path(out).name} says that this release was drawn before, from the secure source; a second "
+                "draw would spend its privacy budget twice; if nobody has seen the first, remove it and its manifest"
             )
-        return dict(told)
+        if whole and not overwrite:
+            return told
+        there = [path for path in files if path.exists()]
+        if overwrite or not there:
+            return None
+        if len(there) < len(files):
+            absent = next(path for path in files if path not in there)
+            raise Occupied(f"{there[0]} exists, and {absent.name} does not; remove it or add --overwrite")
+        differs = f" ({self.differs(told)})" if told and not same else ""
+        raise Occupied(
+            f"{out} exists and is not (or no longer) the result of this command on these inputs{differs}; "
+            "remove it or add --overwrite"
+        )
 
-    def write(self, out: Path, counts: Mapping[str, Any]) -> None:
-        """Write the manifest beside a finished file."""
-        said = self.told(counts) | {"output": sha256(out)}
-        with private_file(manifest_path(out)) as stream:
+    def _same_release(self, told: Mapping[str, Any]) -> bool:
+        """The same numbers of the same data: whatever version of glasshouse drew them."""
+        theirs = {role: entry.get("sha256") for role, entry in told.get("inputs", {}).items()}
+        return (told.get("command"), told.get("parameters"), theirs) == (
+            self.command, json.loads(json.dumps(self.parameters)), self.hashes,
+        )  # fmt: skip
+
+    def write(self, to: Path, said: Mapping[str, Any]) -> None:
+        """Write the manifest, once it is sure that the inputs are the files that were hashed."""
+        self.unchanged()
+        with private_file(to) as stream:
             stream.write((json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
 
     def told(self, counts: Mapping[str, Any]) -> Json:
         """What a result was made from, and how long it took."""
-        return {
-            "command": self.command,
-            "parameters": dict(self.parameters),
+        return self.about() | {
             "key": self.key(),
-            "format_version": FORMAT_VERSION,
-            "inputs": {role: {"name": self.inputs[role].name, "sha256": value} for role, value in self.hashes.items()},
             "counts": dict(counts),
-            "versions": versions(),
-            "code": code_hash(),
             "wall_seconds": round(time.perf_counter() - self.started, 3),
             "cpu_seconds": round(time.process_time() - self.started_cpu, 3),
         }
@@ -113,7 +144,18 @@ def manifest_path(out: Path) -> Path:
     return out.with_name(out.name + ".manifest.json")
 
 
+def _read(path: Path) -> Json:
+    """What a manifest says; nothing if there is none that can be read."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+@cache
 def versions() -> dict[str, str]:
+    """What computes: another version may round, draw or search otherwise."""
     return {"glasshouse": metadata.version("glasshouse"), "python": platform.python_version()} | {
         name: metadata.version(name) for name in _RECORDED
     }

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from glasshouse.text import plain
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -39,7 +41,7 @@ def say(*lines: str) -> None:
     """Say something while a run is under way."""
     if _voice.get().lines:
         for line in lines:
-            print(line, file=sys.stderr)
+            print(plain(line, lines=True), file=sys.stderr)
 
 
 def shows_bars() -> bool:

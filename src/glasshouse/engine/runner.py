@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from glasshouse.program.search import is_compiled
 
 READING = 0.1  # the share of the work, for the progress bar
 ROW_GROUP = 100_000  # rows that a data file is written in at once
+Order = tuple[str, tuple[str, ...]]  # a column, and its values: all rows with the first one first, and so on
 
 
 @dataclass
@@ -95,9 +97,18 @@ class Pace:
 
 
 def run(
-    job: Any, work: Work, items: Iterable[Asked], ledger: Ledger, crew: Crew, watch: Callable[[Tally], None]
+    job: Any,
+    work: Work,
+    kinds: Mapping[str, pl.Schema],
+    items: Iterable[Asked],
+    ledger: Ledger,
+    crew: Crew,
+    watch: Callable[[Tally], None],
 ) -> Tally:
-    """Do the units that are not done yet; every answer is in the ledger before the next is taken."""
+    """Do the units that are not done yet; every answer is in the ledger before the next is taken.
+
+    The work gives frames of these `kinds`; from another machine no others are taken.
+    """
     tally = Tally()
     finished = ledger.finished()
 
@@ -111,6 +122,9 @@ def run(
                 yield item
 
     def keep(entry: Entry) -> None:
+        for name, frame in entry.frames.items():
+            if name not in kinds or frame.schema != kinds[name]:
+                raise GlasshouseBug(f"{name} of a unit has columns {frame.schema}; expected {kinds.get(name)}")
         ledger.put(entry, final=not (entry.notes.clock or entry.notes.bug))
         tally.add(entry)
         watch(tally)
@@ -120,13 +134,19 @@ def run(
         first = next(todo, None)
         if first is not None:
             keep(do((job, work), first))
-    for entry in work_through(do, (job, work), todo, crew):
+    for entry in work_through(do, (job, work), todo, crew, kinds):
         keep(entry)
     return tally
 
 
-def put_together(ledger: Ledger, folder: Path, kinds: Mapping[str, pl.Schema]) -> None:
-    """The data files: every unit's rows in the order of their codes, however they came."""
+def put_together(
+    ledger: Ledger, folder: Path, kinds: Mapping[str, pl.Schema], order: Mapping[str, Order] | None = None
+) -> None:
+    """The data files: every unit's rows in the order of their codes, however they came.
+
+    A file that has an `order` has the rows with one value of a column before those with the next.
+    """
+    order = order or {}
     with ExitStack() as stack:
         files = {
             name: _Rows(stack.enter_context(row_writer(folder / f"{name}.parquet")), schema)
@@ -135,8 +155,13 @@ def put_together(ledger: Ledger, folder: Path, kinds: Mapping[str, pl.Schema]) -
         for unit in ledger.held():
             entry = ledger.read(unit)
             for name, file in files.items():
-                if name in entry.frames:
+                if name in entry.frames and name not in order:
                     file.add(entry.frames[name])
+        for name, (column, values) in order.items():
+            for value, unit in product(values, ledger.held()):  # the ledger is read again: a file may be large
+                rows = ledger.read(unit).frames.get(name)
+                if rows is not None and not (chosen := rows.filter(pl.col(column) == value)).is_empty():
+                    files[name].add(chosen)
         for file in files.values():
             file.end()
 
@@ -149,8 +174,6 @@ class _Rows:
         self.held: list[pl.DataFrame] = []
 
     def add(self, frame: pl.DataFrame) -> None:
-        if frame.schema != self.schema:
-            raise GlasshouseBug(f"rows of a unit have columns {frame.schema}; expected {self.schema}")
         self.held.append(frame)
         self.rows += frame.height
         if self.rows >= ROW_GROUP:

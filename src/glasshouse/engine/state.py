@@ -27,8 +27,9 @@ class State:
 
 def state_of(path: Path) -> tuple[State, list[str]]:
     """What is done in a folder, what is left, since when; and the same in words."""
-    from glasshouse.engine.folder import LEDGER, busy, read_manifest  # late: --help must not wait for them
+    from glasshouse.engine.folder import LEDGER, read_manifest  # late: --help must not wait for them
     from glasshouse.engine.ledger import peek
+    from glasshouse.files.rooms import busy
 
     if not path.is_dir():
         raise InputError(f"{path}: there is no such folder")

@@ -29,6 +29,8 @@ def do(job_and_work: tuple[Any, Work], item: Asked) -> Entry:
         done, refused = Done({}, clock=why.clock), _explained(job, item, why)
     except InputError as error:
         refused = Refusal(str(error))
+    except MemoryError:  # says nothing of the unit, so it is no entry
+        raise MemoryError from None
     except Exception as error:  # one bad unit does not stop the others; the exception's text may hold data
         at = error.__traceback__
         while at is not None and at.tb_next is not None:

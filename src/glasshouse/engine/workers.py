@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -18,13 +18,19 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.synchronize import Lock
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from glasshouse.engine.package import PackedJob, fit_to_travel
 from glasshouse.errors import GlasshouseBug, InputError
 
+if TYPE_CHECKING:  # a new process starts the sooner
+    import polars as pl
+
+    from glasshouse.engine.job import Asked
+    from glasshouse.engine.ledger import Entry
+
 Job = TypeVar("Job")
-Item = TypeVar("Item")
+Item = TypeVar("Item", bound="Asked")
 Result = TypeVar("Result")
 
 _BREAKS = 3
@@ -39,21 +45,27 @@ class Crew:
 
     workers: int = 1
     address: str | None = None  # dask://HOST:PORT or tls://HOST:PORT
+    insecure: bool = False  # dask:// to another machine, too
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise InputError(f"--workers is {self.workers}; expected 1 or more")
+        if self.insecure and self.address is None:
+            raise InputError("--insecure needs --executor: on this machine nothing is sent")
 
 
-def work_through(work: Callable[[Job, Item], Result], job: Job, items: Iterable[Item], crew: Crew) -> Iterator[Result]:
-    """The results of work(job, item), in the order in which they finish; what work raises comes out here.
+def work_through(
+    work: Callable[[Job, Item], Entry], job: Job, items: Iterable[Item], crew: Crew, kinds: Mapping[str, pl.Schema]
+) -> Iterator[Entry]:
+    """What work(job, item) gave, in the order in which it is finished; what work raises comes out here.
 
     A worker is sent the job once and keeps it. At most 2 items for each worker, and 1, are taken and not yet answered.
+    Rows that come from another machine must be of these `kinds`.
     """
     if crew.address is not None:
         from glasshouse.engine.dask import by_cluster  # late: Dask is an extra
 
-        yield from by_cluster(work, job, items, crew.address)
+        yield from by_cluster(work, job, items, kinds, crew.address, insecure=crew.insecure)
         return
     rest = iter(items)
     ahead = deque(islice(rest, 2 * crew.workers if crew.workers > 1 else 0))
@@ -65,8 +77,8 @@ def work_through(work: Callable[[Job, Item], Result], job: Job, items: Iterable[
 
 
 def _by_processes(
-    work: Callable[[Job, Item], Result], job: Job, ahead: deque[Item], rest: Iterator[Item], workers: int
-) -> Iterator[Result]:
+    work: Callable[[Job, Item], Entry], job: Job, ahead: deque[Item], rest: Iterator[Item], workers: int
+) -> Iterator[Entry]:
     """Give the items to a pool; when a worker dies, give what was in hand to a new pool."""
     numbers = count()
     breaks = 0

@@ -15,19 +15,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import IO
+from typing import IO, BinaryIO, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.files.frames import TEXT_FOLLOWS, Source, Text, text_source
+from glasshouse.limits import MEMBERS, RATIO, SMALL_BYTES, TOTAL_BYTES
+from glasshouse.model.records import UNLIMITED
 
-MEMBERS = 1_000
-TOTAL_BYTES = 64 * 2**30
 CHUNK_BYTES = 2**24
-# Tables of zeros pack well (to about 1/100), a bomb packs to the limit of deflate (1/1032).
-SMALL_BYTES, RATIO = 2**20, 250
 
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, ValueError)
 
@@ -56,7 +55,8 @@ class Chunk:
             raise self.error(row, f"{found[row]} fields", f"{count} fields separated by '{delimiter}'")
         wanted = sorted(names)
         frame = pl.read_csv(
-            self.lines,
+            TEXT_FOLLOWS + self.lines,
+            skip_rows=1,
             has_header=False,
             columns=wanted,
             separator=delimiter,
@@ -76,14 +76,18 @@ class Chunk:
             row, column = (int(index) for index in np.argwhere(faulty)[0])
             found = f"'{text[row, column]}' in field {text.columns[column]}"
             raise self.error(row if rows is None else int(rows[row]), found, "a whole number, 0 or more")
+        if any(numbers.select((pl.all() > UNLIMITED).any()).row(0)):
+            row, column = (int(index) for index in np.argwhere(numbers.fill_null(0).to_numpy() > UNLIMITED)[0])
+            found = f"{numbers[row, column]:,} in field {text.columns[column]}"
+            raise self.error(row if rows is None else int(rows[row]), found, f"a number up to {UNLIMITED:,}")
         return numbers
 
 
 class SafeZip:
     """A zip file whose members can only be read as streams, after all of them were found harmless."""
 
-    def __init__(self, path: Path, *, total_bytes: int = TOTAL_BYTES) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, total_bytes: int = TOTAL_BYTES, folders_matter: bool = False) -> None:
+        self.path, self._folders_matter = path, folders_matter
         try:
             self._zip = zipfile.ZipFile(path)
         except OSError as error:
@@ -93,7 +97,7 @@ class SafeZip:
                 f"{path}: not a zip file, or one cut short ({error}); expected a zip file; download or copy it again"
             ) from None
         try:
-            self._members = {info.filename: info for info in self._zip.infolist() if not info.is_dir()}
+            self._members = {info.filename: info for info in self._zip.infolist() if not info.filename.endswith("/")}
             self._refuse_harm(total_bytes)
         except InputError:
             self._zip.close()
@@ -110,6 +114,10 @@ class SafeZip:
         """The members by name, folders left out."""
         return tuple(self._members)
 
+    def size(self, name: str) -> int:
+        """The bytes of a member, as the archive declares them."""
+        return self._members[name].file_size
+
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
         """Read a member; damage, or another size than declared, stops the reading with an `InputError`."""
@@ -120,7 +128,7 @@ class SafeZip:
         where = f"{self.path}: member '{name}'"
         try:
             source = self._zip.open(generous)
-        except _DAMAGE as error:
+        except (*_DAMAGE, OSError) as error:  # a wrong offset is an invalid argument to the system
             raise _damaged(where, error) from None
         with source, io.BufferedReader(_Declared(source, info.file_size, where)) as stream:
             yield stream
@@ -152,14 +160,21 @@ class SafeZip:
             raise self._refusal(f"{total:,} bytes when unpacked", f"at most {total_bytes:,}")
         for info in infos:
             self._refuse_member(info)
-        bases = sorted(PurePosixPath(info.filename).name.casefold() for info in infos if not info.is_dir())
+        files = [PurePosixPath(info.filename) for info in infos if not info.filename.endswith("/")]
+        bases = sorted((str(file) if self._folders_matter else file.name).casefold() for file in files)
         for base, following in pairwise(bases):
             if base == following:
                 raise self._refusal(f"two members called '{base}'", "different names")
 
     def _refuse_member(self, info: zipfile.ZipInfo) -> None:
         name = info.orig_filename
-        if name.startswith("/") or ".." in name.split("/") or re.match(r"[A-Za-z]:", name) or set(name) & set("\\\0"):
+        if (
+            not name
+            or name.startswith("/")
+            or ".." in name.split("/")
+            or re.match(r"[A-Za-z]:", name)
+            or set(name) & set("\\\0")
+        ):
             raise self._refusal(f"a member called {name!r}", "names relative to the archive, without '..' or '\\'")
         if stat.S_ISLNK(info.external_attr >> 16):
             raise self._refusal(f"a symbolic link '{name}'", "plain files")
@@ -188,10 +203,13 @@ class _Declared(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def tell(self) -> int:
+        return self._read
+
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]  # typeshed's name for it is newer
         try:
             data = self._source.read(len(buffer))
-        except _DAMAGE as error:
+        except (*_DAMAGE, OSError) as error:
             raise _damaged(self._where, error) from None
         self._read += len(data)
         if self._read > self._size or (not data and self._read < self._size):
@@ -199,6 +217,18 @@ class _Declared(io.RawIOBase):
             raise _damaged(self._where, f"{self._size:,} bytes declared and {found} found")
         buffer[: len(data)] = data
         return len(data)
+
+
+def member_source(path: Path, member: str) -> Source:
+    """A member of a zip that is a file of columns; it is read as a stream, and complaints name both."""
+
+    @contextmanager
+    def opened() -> Iterator[Text]:
+        with SafeZip(path) as archive, archive.open(member) as stream:
+            size = max(archive.size(member), 1)
+            yield cast(BinaryIO, stream), lambda: stream.tell() / size
+
+    return text_source(path.with_name(f"{path.name}: {PurePosixPath(member).name}"), opened)
 
 
 def _damaged(where: str, what: object) -> InputError:

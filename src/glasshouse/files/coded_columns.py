@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError
 from glasshouse.files.frames import Chunk, Source
 from glasshouse.model.schema import Attribute
+from glasshouse.text import is_whole
 
 Ints = NDArray[np.int64]
 NONE = -1  # no level
@@ -42,9 +43,10 @@ class Spelling:
     def level(self) -> Ints:
         """The level of each number; NONE where columns contradict each other."""
         found = np.full(len(self), NONE, np.int64)
+        places = [{code: place for place, code in enumerate(codes)} for codes in self.codes]
         for level, spelled in enumerate(self.attribute.readings[0].codes):
             for code in spelled:
-                at = [codes.index(part) for codes, part in zip(self.codes, code, strict=True)]
+                at = [place[part] for place, part in zip(places, code, strict=True)]
                 found[self._together([np.array(one) for one in at])] = level
         return found
 
@@ -79,7 +81,7 @@ class Spelling:
 
 def _in_order(code: str) -> tuple[int, str]:
     """Codes that are numbers go by their size."""
-    return (int(code), "") if code.isdigit() else (-1, code)
+    return (int(code), "") if is_whole(code) else (-1, code)
 
 
 def _position(source: Source, chunk: Chunk, name: str, codes: list[str]) -> Ints:
@@ -100,11 +102,13 @@ def whole_numbers(source: Source, chunk: Chunk, name: str, highest: int) -> Ints
     column = chunk.frame[name]
     if column.dtype == pl.String:
         column = column.str.strip_chars()
+        column = column.set(~column.str.contains(r"^[0-9]{1,15}(\.0*)?$").fill_null(False), None)
     number = column.cast(pl.Float64, strict=False)
     wrong = ~(number.is_between(0, highest) & (number == number.floor())).fill_null(False)
     if wrong.any():
         at = int(wrong.arg_max() or 0)
-        said = "empty" if column[at] in (None, "") else repr(str(column[at])[:20])
+        given = chunk.frame[name][at]
+        said = "empty" if given in (None, "") else repr(str(given)[:20])
         expected = "0 or 1" if highest == 1 else f"a whole number from 0 to {highest}"
         raise InputError(f"{source.where(chunk.first + at)}: column '{name}' is {said}; expected {expected}")
     return number.to_numpy().astype(np.int64)

@@ -7,8 +7,9 @@ import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -17,15 +18,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.limits import COLUMNS, COMMENT_LINES, FILES, GZIP_RATIO, GZIP_RATIO_FROM, LINE_BYTES, NAME_LENGTH
+from glasshouse.text import harmful
 
 Watch = Callable[[float], None]  # is told the share of a file that has been read
 Pieces = Callable[["Source", Sequence[str]], Iterator["Chunk"]]  # the rows of a file, with only these columns
+Text = tuple[BinaryIO, Callable[[], float]]  # bytes as they are read, and the share of them read so far
+TEXT_FOLLOWS = b"-\n"  # a line before all others: Polars would unpack what begins like a packed file, however large
 BLOCK_BYTES = 16 << 20
 BATCH_ROWS = 250_000
-_MAX_RATIO = 500  # text of counts compresses 10 to 50 times; the worst gzip can do is about 1,030
-_RATIO_FROM = 64 << 20
-_MAX_LINE = 8 << 20
-_MAX_COMMENTS = 1000
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Source:
         """The columns, for a complaint; not the first record of a file without a header."""
         if any(name.replace(".", "", 1).isdigit() for name in self.columns):
             return "no header (the first line looks like data)"
-        return ", ".join(self.columns[:20]) + (", ..." if len(self.columns) > 20 else "")
+        return ", ".join(name[:40] for name in self.columns[:20]) + (", ..." if len(self.columns) > 20 else "")
 
     def where(self, number: int) -> str:
         return f"{self.path.name}, {self.counted_in} {number}"
@@ -79,10 +80,10 @@ def open_source(path: Path) -> Source:
     if path.stat().st_size == 0:
         raise InputError(f"{path} is empty; expected a header and rows")
     name = path.name.lower()
-    for ending, opened in FORMATS.items():
+    for ending in sorted(FORMATS, key=len, reverse=True):  # .sdmx.csv before .csv
         if name.endswith(ending):
-            return opened(path)
-    known = ", ".join(ending for ending in FORMATS if ".txt" not in ending)
+            return FORMATS[ending](path)
+    known = ", ".join(ending for ending in FORMATS if ".txt" not in ending and ".sdmx" not in ending)
     raise InputError(f"{path}: unknown kind of file; known: {known}, .zip (an office's archive)")
 
 
@@ -96,13 +97,19 @@ def _open_parquet(path: Path) -> Source:
         return Source(path, _distinct(path, file.schema_arrow.names), "row", pieces=_parquet_chunks)
 
 
-def _open_text(path: Path) -> Source:
-    with _text(path) as (stream, _):
+def open_text(path: Path) -> Source:
+    """Look at the header of a file of columns between commas, semicolons, tabs or pipes."""
+    return text_source(path, lambda: _text(path))
+
+
+def text_source(path: Path, opened: Callable[[], AbstractContextManager[Text]]) -> Source:
+    """Look at the header of a text whose bytes `opened` gives; the path is only its name."""
+    with opened() as (stream, _):
         skipped, line = 0, _header_line(path, stream)
         while line.startswith("#"):
             skipped, line = skipped + 1, _header_line(path, stream)
-            if skipped > _MAX_COMMENTS:
-                raise InputError(f"{path.name}: more than {_MAX_COMMENTS:,} comment lines; expected a header and rows")
+            if skipped > COMMENT_LINES:
+                raise InputError(f"{path.name}: more than {COMMENT_LINES:,} comment lines; expected a header and rows")
     if "\r" in line:
         raise InputError(
             f"{path.name}: line ends are single carriage returns; expected line feeds; save it as CSV again"
@@ -115,7 +122,7 @@ def _open_text(path: Path) -> Source:
     if not any(name.strip() for name in names):
         raise InputError(f"{path} is empty; expected a header and rows")
     columns = _distinct(path, [name.strip() for name in names])
-    return Source(path, columns, "line", skipped, delimiter, _csv_chunks)
+    return Source(path, columns, "line", skipped, delimiter, partial(_csv_chunks, opened=opened))
 
 
 def need_columns(source: Source, columns: Sequence[str], purpose: str) -> None:
@@ -125,16 +132,33 @@ def need_columns(source: Source, columns: Sequence[str], purpose: str) -> None:
             raise InputError(f"{source.path.name}: column '{column}' is missing ({purpose}); found: {source.told}")
 
 
+def refuse_control(source: Source, first: int, column: pl.Series) -> pl.Series:
+    """Refuse the first text that cannot be printed or drawn, of a column that pages and pictures will name."""
+    different = column.drop_nulls().unique()
+    wrong = [text for text in different if harmful(text) is not None]
+    if wrong:
+        line = first + int((column == wrong[0]).arg_max() or 0)
+        raise InputError(
+            f"{source.where(line)}: column '{column.name}' has the control character {harmful(wrong[0])}; expected "
+            "letters that can be printed"
+        )
+    return column
+
+
 def _distinct(path: Path, names: Iterable[str]) -> tuple[str, ...]:
     columns = tuple(names)
-    twice = [name for index, name in enumerate(columns) if name in columns[:index]]
-    if twice:
-        raise InputError(f"{path.name}: column '{twice[0]}' stands twice in the header")
+    if len(columns) > COLUMNS:
+        raise InputError(f"{path.name}: {len(columns):,} columns; expected at most {COLUMNS:,}")
+    seen: set[str] = set()
+    for name in columns:
+        if name in seen:
+            raise InputError(f"{path.name}: column '{name[:NAME_LENGTH]}' stands twice in the header")
+        seen.add(name)
     return columns
 
 
 def _header_line(path: Path, stream: BinaryIO) -> str:
-    raw = _reading(path, lambda: stream.readline(_MAX_LINE))
+    raw = _reading(path, lambda: stream.readline(LINE_BYTES))
     if not raw.strip():
         raise InputError(f"{path} is empty; expected a header and rows")
     try:
@@ -144,14 +168,15 @@ def _header_line(path: Path, stream: BinaryIO) -> str:
 
 
 @contextmanager
-def _text(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """The bytes of a CSV file, decompressed on the way, and the file itself, whose position tells how far we are."""
+def _text(path: Path) -> Iterator[Text]:
+    """The bytes of a CSV file, decompressed on the way."""
+    size = path.stat().st_size
     with path.open("rb") as raw:
         if path.name.lower().endswith(".gz"):
             with gzip.GzipFile(fileobj=raw) as stream:
-                yield cast(BinaryIO, stream), raw
+                yield cast(BinaryIO, stream), lambda: raw.tell() / size
         else:
-            yield raw, raw
+            yield raw, lambda: raw.tell() / size
 
 
 def _reading(path: Path, read: Callable[[], bytes]) -> bytes:
@@ -161,6 +186,8 @@ def _reading(path: Path, read: Callable[[], bytes]) -> bytes:
         raise InputError(
             f"{path.name}: the gzip file is damaged or cut short ({error}); copy or download it again"
         ) from None
+    except OSError as error:
+        raise InputError(f"{path.name}: cannot be read ({error.strerror})") from None
 
 
 def _blocks(path: Path, stream: BinaryIO) -> Iterator[bytes]:
@@ -169,13 +196,13 @@ def _blocks(path: Path, stream: BinaryIO) -> Iterator[bytes]:
     rest, total = b"", 0
     while block := _reading(path, lambda: stream.read(BLOCK_BYTES)):
         total += len(block)
-        if packed and total > _RATIO_FROM and total > _MAX_RATIO * packed:
-            raise InputError(f"{path.name}: decompresses to more than {_MAX_RATIO} times its size; refused as a bomb")
+        if packed and total > GZIP_RATIO_FROM and total > GZIP_RATIO * packed:
+            raise InputError(f"{path.name}: decompresses to more than {GZIP_RATIO} times its size; refused as a bomb")
         if b"\0" in block:
             raise InputError(f"{path.name}: holds zero bytes; expected a text file")
         cut = block.rfind(b"\n") + 1
-        if cut == 0 and len(rest) + len(block) > _MAX_LINE:
-            raise InputError(f"{path.name}: a line of more than {_MAX_LINE >> 20} MiB; expected rows of a table")
+        if cut == 0 and len(rest) + len(block) > LINE_BYTES:
+            raise InputError(f"{path.name}: a line of more than {LINE_BYTES >> 20} MiB; expected rows of a table")
         if cut:
             yield rest + block[:cut]
             rest = block[cut:]
@@ -185,21 +212,24 @@ def _blocks(path: Path, stream: BinaryIO) -> Iterator[bytes]:
         yield rest
 
 
-def _csv_chunks(source: Source, wanted: Sequence[str]) -> Iterator[Chunk]:
-    line, size = 1, source.path.stat().st_size
-    with _text(source.path) as (stream, raw):
+def _csv_chunks(
+    source: Source, wanted: Sequence[str], opened: Callable[[], AbstractContextManager[Text]]
+) -> Iterator[Chunk]:
+    line = 1
+    with opened() as (stream, done):
         for _ in range(source.skipped + 1):
-            _reading(source.path, lambda: stream.readline(_MAX_LINE))
+            _reading(source.path, lambda: stream.readline(LINE_BYTES))
             line += 1
         for block in _blocks(source.path, stream):
-            yield Chunk(_parse(source, block, wanted, line), line, raw.tell() / size)
+            yield Chunk(_parse(source, block, wanted, line), line, done())
             line += block.count(b"\n")
 
 
 def _parse(source: Source, block: bytes, wanted: Sequence[str], line: int) -> pl.DataFrame:
     try:
         frame = pl.read_csv(
-            block,
+            TEXT_FOLLOWS + block,
+            skip_rows=1,
             has_header=False,
             new_columns=list(source.columns),
             separator=source.delimiter,
@@ -270,9 +300,17 @@ def _plain(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     for column in frame.get_columns():
         kind = column.dtype
         if kind.is_integer() or kind == pl.Boolean:
-            columns.append(column.cast(pl.Int64, strict=False))
-        elif kind.is_float() or kind.is_decimal():
+            number = column.cast(pl.Int64, strict=False)
+            if number.null_count() > column.null_count():  # what does not fit would be a blank
+                raise InputError(f"{path.name}: column '{column.name}' holds a number beyond 64 bits")
+            columns.append(number)
+        elif kind.is_float():
             columns.append(column.cast(pl.Float64))
+        elif kind.is_decimal():
+            number = column.cast(pl.Float64)
+            if (number.cast(kind, strict=False) != column).any() or number.null_count() > column.null_count():
+                raise InputError(f"{path.name}: column '{column.name}' has more digits than a number can hold exactly")
+            columns.append(number)
         elif kind in (pl.String, pl.Categorical, pl.Enum, pl.Null):
             columns.append(column.cast(pl.String))
         elif kind == pl.Binary:
@@ -285,11 +323,36 @@ def _plain(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
+def table_files(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """The files of a folder that may be tables, in order, and the names of the others."""
+    if (folder / "scenario.toml").is_file():
+        raise InputError(f"{folder} is the folder of a scenario; expected tables, in a file or a folder of their own")
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    if len(files) > FILES:
+        raise InputError(f"{folder}: {len(files):,} files; expected at most {FILES:,}")
+    tables = [path for path in files if _may_be_table(path)]
+    if not tables:
+        raise InputError(f"{folder} is a directory without tables; expected CSV, CSV.gz or Parquet files in it")
+    return tables, tuple(path.name for path in files if path not in tables)
+
+
+def _may_be_table(path: Path) -> bool:
+    name = path.name.lower()
+    text = name.endswith((".txt", ".txt.gz"))  # read-me files and codebooks
+    return not text and (of_columns(path) or name.endswith(OTHER_FORMATS))
+
+
+def of_columns(path: Path) -> bool:
+    """Is it a file of columns, by its ending?"""
+    return path.name.lower().endswith(tuple(FORMATS))
+
+
+OTHER_FORMATS = (".px", ".json", ".xml", ".xlsx", ".xlsm")  # read as tables of an office (files/formats)
 # How a name ends, and who looks at such a file first
 FORMATS: dict[str, Callable[[Path], Source]] = {
-    ".csv": _open_text,
-    ".csv.gz": _open_text,
+    ".csv": open_text,
+    ".csv.gz": open_text,
     ".parquet": _open_parquet,
-    ".txt": _open_text,
-    ".txt.gz": _open_text,
+    ".txt": open_text,
+    ".txt.gz": open_text,
 }

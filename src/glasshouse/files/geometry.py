@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError
 from glasshouse.files.frames import open_source
 from glasshouse.files.places import check_codes, place_columns, read_codes
+from glasshouse.limits import GEOMETRY_BYTES
 from glasshouse.model.geography import Geography
 
 Point = tuple[float, float]
@@ -181,6 +182,8 @@ def _features(path: Path, geography: Geography) -> Iterator[tuple[str, str, str,
 def _collection(path: Path) -> list[Any]:
     if not path.is_file():
         raise InputError(f"{path}: there is no such file; name a GeoJSON, CSV or Parquet file of areas")
+    if path.stat().st_size > GEOMETRY_BYTES:
+        raise InputError(f"{path.name}: more than {GEOMETRY_BYTES >> 20:,} MiB; expected less: simplify the outlines")
     try:
         whole = json.loads(path.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:

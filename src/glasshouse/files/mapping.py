@@ -8,7 +8,7 @@ import polars as pl
 
 from glasshouse.errors import InputError
 from glasshouse.files.frames import need_columns, open_source
-from glasshouse.files.places import check_codes
+from glasshouse.files.places import check_codes, short_codes
 from glasshouse.model.geography import Geography
 
 
@@ -19,6 +19,7 @@ def read_mapping(path: Path, level: str, geography: Geography) -> dict[str, str]
     codes: dict[str, str] = {}
     for chunk in source.chunks((geography.place, level)):
         places, areas = (chunk.frame[name].cast(pl.String).str.strip_chars() for name in (geography.place, level))
+        places = short_codes(source, chunk.first, geography.place, places)
         check_codes(source, chunk.first, places, geography, geography.place)
         check_codes(source, chunk.first, areas, geography.with_mapping(level, {}), level)
         for line, (place, area) in enumerate(zip(places, areas, strict=True), start=chunk.first):

@@ -16,7 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.files.frames import Chunk, Source, Watch, need_columns, open_source, unwatched
+from glasshouse.files.frames import Chunk, Source, Watch, need_columns, open_source, refuse_control, unwatched
+from glasshouse.text import harmful
 
 PLACE = "geoid"  # the column of the code in frames of records
 _MOST = 10**12  # convention 7
@@ -51,6 +52,11 @@ def read_matrix(path: Path, watch: Watch = unwatched) -> CountMatrix:
     blank = next((number for number, name in enumerate(source.columns) if number and not name.strip()), None)
     if blank is not None:
         raise InputError(f"{path.name}: column {blank + 1} has no name; expected the name of a combination")
+    faulty = next((number for number, name in enumerate(combinations, 2) if harmful(name) is not None), None)
+    if faulty is not None:
+        raise InputError(
+            f"{path.name}: the name of column {faulty} has a control character; expected printable letters"
+        )
     seen: dict[str, int] = {}
     parts = []
     for chunk in source.chunks():
@@ -88,7 +94,7 @@ def _code_text(source: Source, chunk: Chunk, name: str) -> pl.Series:
             f"{source.where(chunk.first + int(blank.arg_max() or 0))}: the code of the place ('{name}') is empty; "
             "expected some text"
         )
-    return codes
+    return refuse_control(source, chunk.first, codes)
 
 
 def _counts(source: Source, chunk: Chunk, name: str) -> NDArray[np.int64]:
@@ -124,7 +130,7 @@ def record_frames(path: Path, place: str, by: Sequence[str], watch: Watch = unwa
     for chunk in source.chunks(dict.fromkeys((place, *by))):
         columns = [_code_text(source, chunk, place).alias(PLACE)]
         for name in by:
-            values = _as_text(chunk.frame[name])
+            values = refuse_control(source, chunk.first, _as_text(chunk.frame[name]))
             if values.null_count():
                 raise InputError(
                     f"{source.where(chunk.first + int(values.is_null().arg_max() or 0))}: column '{name}' is empty; "
@@ -199,7 +205,7 @@ def _as_text(column: pl.Series) -> pl.Series:
     """Values as text; whole numbers that a program has made decimals of are whole numbers; a blank is null."""
     if column.dtype.is_float():
         column = column.fill_nan(None)
-        if (column == column.round()).fill_null(True).all():
+        if ((column == column.round()) & (column.abs() < 2**53)).fill_null(True).all():
             column = column.cast(pl.Int64)
     text = column.cast(pl.String).str.strip_chars()
     return text.set(text == "", None)
@@ -250,7 +256,9 @@ def read_groups(path: Path, combinations: Sequence[str]) -> dict[str, str]:
     need_columns(source, ("combination", "group"), "an aggregation names each combination's group")
     known, groups = set(combinations), dict[str, str]()
     for chunk in source.chunks(("combination", "group")):
-        names, wanted = (_as_text(chunk.frame[name]) for name in ("combination", "group"))
+        names, wanted = (
+            refuse_control(source, chunk.first, _as_text(chunk.frame[name])) for name in ("combination", "group")
+        )
         for line, (name, group) in enumerate(zip(names, wanted, strict=True), start=chunk.first):
             if name is None or group is None:
                 raise InputError(f"{source.where(line)}: a field is empty; expected a combination and its group")

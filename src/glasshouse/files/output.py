@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,8 +14,11 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from glasshouse.errors import InputError
+from glasshouse.files.formats import sdmx_out
+from glasshouse.files.rooms import UNFINISHED, sync, unfinished_file
 
 KINDS = (".csv", ".csv.gz", ".parquet")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 Columns = dict[str, pl.DataType | type[pl.DataType]]  # of a data file: the type of each, by name
 
 
@@ -30,34 +33,51 @@ def private_file(path: Path) -> Iterator[BinaryIO]:
     """A file for the owner alone, written beside its name and renamed once it is whole."""
     if path.is_dir():
         raise InputError(f"{path} is a directory; expected the name of a file to write")
-    with private_folder(path.parent):
+    with private_folder(path.parent), _told(path):
+        handle, name = unfinished_file(path.parent)
+        stream = cast(BinaryIO, os.fdopen(handle, "wb"))
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mkstemp gives mode 0600
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror})") from None
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                yield cast(BinaryIO, stream)
+            yield stream
+            try:
                 stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(name, path)
+                os.fsync(handle)
+                os.replace(name, path)  # before its lock goes with the handle
+                sync(path.parent)
+            except OSError as error:
+                raise InputError(f"{path}: cannot be written ({error.strerror})") from None
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            with suppress(OSError):
+                os.unlink(name)
             raise
+        finally:
+            with suppress(OSError):  # what could not be flushed has been complained of
+                stream.close()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """A full disk says so without a name, or with that of the unfinished file: we know which one was meant."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL and UNFINISHED not in str(error.filename):
+            raise  # of another file, which was read meanwhile
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 @contextmanager
 def private_folder(folder: Path) -> Iterator[Path]:
     """A folder to write into: what is missing of it is made for the owner alone, and removed again on failure."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        try:
-            path.mkdir(mode=0o700)
-        except OSError as error:
-            raise InputError(
-                f"{path}: the folder cannot be made ({error.strerror}); name another place to write"
-            ) from None
     try:
+        for path in reversed(missing):
+            try:
+                path.mkdir(mode=0o700)
+                sync(path.parent)
+            except OSError as error:
+                raise InputError(
+                    f"{path}: the folder cannot be made ({error.strerror}); name another place to write"
+                ) from None
         yield folder
     except BaseException:
         for path in missing:
@@ -74,9 +94,12 @@ def check_kind(path: Path) -> None:
 
 @contextmanager
 def row_writer(path: Path) -> Iterator[RowWriter]:
-    """Write rows to CSV, CSV.gz or Parquet, by the extension; the same rows give the same bytes."""
+    """Write rows to CSV, CSV.gz or Parquet, by the extension; the same rows give the same bytes.
+
+    Tables under a name that ends in `.sdmx.csv` are written as SDMX-CSV.
+    """
     check_kind(path)
-    name = path.name.lower()
+    name, sdmx = path.name.lower(), sdmx_out.is_sdmx(path)
     with private_file(path) as stream:
         if name.endswith(".parquet"):
             parquet = _Parquet(stream)
@@ -87,17 +110,18 @@ def row_writer(path: Path) -> Iterator[RowWriter]:
         elif name.endswith(".gz"):
             # no name and no time in the header: the bytes depend on the rows alone
             with gzip.GzipFile(filename="", fileobj=stream, mode="wb", compresslevel=6, mtime=0) as packed:
-                yield _Csv(cast(BinaryIO, packed))
+                yield _Csv(cast(BinaryIO, packed), sdmx)
         else:
-            yield _Csv(stream)
+            yield _Csv(stream, sdmx)
 
 
 class _Csv:
-    def __init__(self, stream: BinaryIO) -> None:
-        self.stream, self.header = stream, True
+    def __init__(self, stream: BinaryIO, sdmx: bool) -> None:
+        self.stream, self.sdmx, self.header = stream, sdmx, True
 
     def write(self, frame: pl.DataFrame) -> None:
-        self.stream.write(frame.write_csv(include_header=self.header).encode())
+        told = sdmx_out.rows(frame) if self.sdmx else frame
+        self.stream.write(told.write_csv(include_header=self.header).encode())
         self.header = False
 
 

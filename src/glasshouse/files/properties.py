@@ -1,16 +1,16 @@
 """How do files of subsidised properties become statistics by block?
 
 The file is HUD's Picture of Subsidized Households at project level, or one of ours with the same columns. Its shares
-are whole percentages, of households or of units as the scenario says. Nothing is geocoded: the block is a column or is
-in a second file. HUD's codes (-1 missing, -4 suppressed, -5 poorly reported) are told apart before a number is used.
+are percentages, of households or of units as the scenario says, printed with as many decimals as the longest value of
+their column has. Nothing is geocoded: the block is a column or is in a second file. HUD's codes (-1 missing, -4
+suppressed, -5 poorly reported) are told apart before a number is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import polars as pl
@@ -19,18 +19,20 @@ from numpy.typing import NDArray
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Chunk, Source, need_columns, open_source
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
+from glasshouse.files.shares import within_rounding
 from glasshouse.model.geography import Geography
 
 MISSING, SUPPRESSED, POORLY_REPORTED = -1, -4, -5
+_CODES = (MISSING, SUPPRESSED, POORLY_REPORTED)
 _COUNTS = ("total_units", "number_reported", "people_total")
-_KEY = {"key": ("property_id", "code")}
+_KEY = {"key": ("property_id", "code", "development_code")}
 _PROGRAM = {name: (name,) for name in ("program_label", "program", "sub_program")}
 _SUM_OF_PROGRAMS = "summary of all hud programs"
 _MOST = 10**12  # convention 7
 _A_COUNT = r"^(-?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,15}))(?:\.0*)?$"
-_A_SHARE = r"^(-?[0-9]{1,15})(?:\.0*)?\s*%?$"
-
-Whole = TypeVar("Whole", int, NDArray[np.int64])
+_A_SHARE = r"^(-?[0-9]{1,3})(?:\.([0-9]*?)0*)?\s*%?$"  # the zeros at the end say nothing: programs add them
+_DECIMALS = 6
+_NO_COUNT = "a share that no number of households gives"
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class PropertyFile:
     left_out: Mapping[str, int]  # rows, by the first reason that applies
     properties: int  # rows about one property: neither sums over programs nor parts of another row
     absent: tuple[str, ...]  # counts and shares that the file has no column of; null throughout
+    decimals: Mapping[str, int] = field(default_factory=dict)  # of each share: its numbers are of the last one printed
+    spelled: Mapping[str, str] = field(default_factory=dict)  # what the file calls a share, if otherwise than we do
 
 
 def read_properties(
@@ -51,18 +55,26 @@ def read_properties(
     blocks: Path | None = None,
     programs: Sequence[str] = (),
     exclusive: Sequence[Sequence[str]] = (),
+    counts: Mapping[str, Sequence[str]] | None = None,
+    of_units: Collection[str] = (),
 ) -> PropertyFile:
     """Read the properties of a file, with these shares: our name of each, and other spellings of it.
 
     `blocks` is a file with the block of each property; it goes before a block in the file itself. `programs` are the
-    labels of programs to keep, all by default. `exclusive` lists shares that are parts of one whole. Values are checked
-    in rows that no earlier reason leaves out.
+    labels of programs to keep, all by default. `exclusive` lists shares that are parts of one whole. `counts` are
+    further counts that a file may have, and `of_units` the shares that may be of units instead of households. Values
+    are checked in rows that no earlier reason leaves out.
     """
     for name in (name for group in exclusive for name in group):
         if name not in shares:
             raise unknown("share", name, shares)
+    further = {name: other for name, other in (counts or {}).items() if name not in _COUNTS}
     numbers: dict[str, Sequence[str]] = {name: (name, *shares.get(name, ())) for name in (*_COUNTS, *shares)}
-    sheet = _read(path, {**numbers, **_KEY, **_PROGRAM}, None if blocks else geography)
+    sheet = _read(
+        path,
+        {**numbers, **{name: (name, *other) for name, other in further.items()}, **_KEY, **_PROGRAM},
+        None if blocks else geography,
+    )
     absent = tuple(name for name in numbers if name not in sheet.names)
     if {"people_total", *shares} <= set(absent):
         raise InputError(
@@ -74,14 +86,18 @@ def read_properties(
     codes = sheet.codes(geography, _any(reasons)) if blocks is None else _looked_up(sheet, blocks, geography)
     reasons["no block"] = codes.is_null()
     used = ~_any(reasons)
-    values = pl.DataFrame([sheet.numbers(name, used, share=name in shares) for name in numbers])
+    decimals = {name: sheet.decimals(name, used) for name in shares}
+    read = [name for name in (*numbers, *further) if name in numbers or name in sheet.names]
+    values = pl.DataFrame([sheet.numbers(name, used, decimals.get(name)) for name in read])
     reasons |= _not_published(values.drop("total_units"))
-    reasons["shares add up to more than 100"] = _too_much(values, exclusive)
+    reasons["shares add up to more than 100"] = _too_much(values, exclusive, decimals)
+    reasons[_NO_COUNT] = _no_count(values, decimals, of_units)
     known = values.select(pl.when(pl.all() >= 0).then(pl.all()))
     frame = pl.DataFrame([sheet.identities(), codes.alias("block"), *known]).filter(~_any(reasons))
     left_out = _counted(reasons)
     lines = sheet.rows.frame.height - left_out.get("summary row", 0) - left_out.get("part of another row", 0)
-    return PropertyFile(frame.sort("block", "property_id", *known.columns), left_out, lines, absent)
+    spelled = {name: _plain(own) for name in shares if (own := sheet.names.get(name)) and _plain(own) != name}
+    return PropertyFile(frame.sort("block", "property_id", *known.columns), left_out, lines, absent, decimals, spelled)
 
 
 @dataclass(frozen=True)
@@ -120,9 +136,15 @@ def read_numbers(
     for reason, rows in _not_asked_for(sheet, ()).items():
         _refuse_rows(sheet, rows, f"{reason}, whose households other rows count too; leave such rows out")
     every = pl.Series([True] * sheet.rows.frame.height, dtype=pl.Boolean)
-    values = pl.DataFrame([sheet.numbers(name, every, share=name in shares) for name in numbers])
+    for name in shares:
+        _refuse_rows(
+            sheet, sheet.longer(name, 0), f"column '{sheet.names.get(name)}' has decimals; expected whole percentages"
+        )
+    values = pl.DataFrame([sheet.numbers(name, every, 0 if name in shares else None) for name in numbers])
     _refuse_rows(
-        sheet, _too_much(values, exclusive), "shares add up to more than 100; expected parts of one whole, each once"
+        sheet,
+        _too_much(values, exclusive, {}),
+        "shares add up to more than 100; expected parts of one whole, each once",
     )
     said = values.select(pl.any_horizontal((pl.col("people_total", *shares) > 0).fill_null(False))).to_series()
     _refuse_rows(
@@ -131,36 +153,6 @@ def read_numbers(
     known = {name: values[name].fill_null(MISSING).to_numpy() for name in numbers if name in sheet.names}
     units = zip(sheet.text("key"), *(column.fill_null("") for column in sheet.programs()), strict=True)
     return PropertyNumbers(sheet.source, tuple("/".join(unit).rstrip("/") for unit in units), sheet.names, known)
-
-
-def within_rounding(share: Whole, of: Whole) -> tuple[Whole, Whole]:
-    """The fewest and the most that are this whole percentage of so many, however halves are rounded.
-
-    HUD does not say: a count n is in if 100 n / of is at most half a point away. The first is the larger if none is.
-
-    >>> within_rounding(33, 100), within_rounding(0, 200), within_rounding(1, 200), within_rounding(50, 3)
-    ((33, 33), (0, 1), (1, 3), (2, 1))
-    """
-    lowest, highest = 2 * share - (share > 0), 2 * share + (share < 100)  # in half points
-    return -(-lowest * of // 200), highest * of // 200
-
-
-def rounded_down(share: Whole, of: Whole) -> Whole:
-    """This percentage of so many, the fraction left away.
-
-    >>> rounded_down(29, 100), rounded_down(50, 3), rounded_down(99, 1)
-    (29, 1, 0)
-    """
-    return share * of // 100
-
-
-def rounded(share: Whole, of: Whole) -> Whole:
-    """This percentage of so many, to the nearest, halves up.
-
-    >>> rounded(29, 100), rounded(50, 3), rounded(49, 1)
-    (29, 2, 0)
-    """
-    return (2 * share * of + 100) // 200
 
 
 @dataclass(frozen=True)
@@ -196,20 +188,54 @@ class _Sheet:
         check_codes(self.source, self.rows.first, checked, geography, geography.place)
         return codes
 
-    def numbers(self, name: str, used: pl.Series, *, share: bool) -> pl.Series:
-        """A column of whole numbers and HUD's codes; null for missing. Refuses the first other value in a row used."""
+    def longer(self, name: str, decimals: int) -> pl.Series:
+        """Which values of a share have more decimals than these, zeros at the end aside?"""
+        return (self.text(name).str.extract(_A_SHARE, 2).str.len_bytes() > decimals).fill_null(False)
+
+    def decimals(self, name: str, used: pl.Series) -> int:
+        """How many decimals a share is printed with: as many as the longest of its values has in the rows used."""
+        found = self.text(name).filter(used).str.extract(_A_SHARE, 2).str.len_bytes().max()
+        most = int(found) if isinstance(found, int) else 0
+        if most > _DECIMALS:
+            row = int((used & self.longer(name, _DECIMALS)).arg_max() or 0)
+            raise InputError(
+                f"{self.source.where(self.rows.first + row)}: column '{self.names[name]}' is "
+                f"'{self.text(name)[row][:20]}'; expected a percentage with at most {_DECIMALS} decimals"
+            )
+        return most
+
+    def numbers(self, name: str, used: pl.Series, decimals: int | None) -> pl.Series:
+        """A column of counts, or of shares with so many decimals, and HUD's codes; null for missing.
+
+        Refuses the first other value in a row used. Shares are whole numbers of their last decimal.
+        """
         text = self.text(name)
-        found = text.str.extract(_A_SHARE if share else _A_COUNT).str.replace_all(",", "").cast(pl.Int64)
-        good = found.is_between(0, 100 if share else _MOST) | found.is_in((MISSING, SUPPRESSED, POORLY_REPORTED))
-        bad = used & text.is_not_null() & ~good.fill_null(False)
+        found = _counts(text) if decimals is None else _shares(text, decimals)
+        top = _MOST if decimals is None else 100 * 10**decimals
+        bad = used & text.is_not_null() & ~(found.is_between(0, top) | found.is_in(_CODES)).fill_null(False)
         if bad.any():
             row = int(bad.arg_max() or 0)
-            wanted = "a whole percentage 0 to 100" if share else f"a whole number from 0 to {_MOST:,}"
+            wanted = f"a whole number from 0 to {_MOST:,}" if decimals is None else "a percentage 0 to 100"
             raise InputError(
                 f"{self.source.where(self.rows.first + row)}: column '{self.names[name]}' is '{text[row][:20]}'; "
                 f"expected {wanted}, or HUD's codes -1, -4, -5 or NA; write the value as HUD publishes it"
             )
         return found.set(found == MISSING, None)
+
+
+def _counts(text: pl.Series) -> pl.Series:
+    """Whole numbers, negative ones too; null where it is none."""
+    return text.str.extract(_A_COUNT).str.replace_all(",", "").cast(pl.Int64)
+
+
+def _shares(text: pl.Series, decimals: int) -> pl.Series:
+    """Percentages as whole numbers of their last decimal, and HUD's codes as they are; null where it is neither."""
+    head, part = pl.col("text").str.extract(_A_SHARE, 1), pl.col("text").str.extract(_A_SHARE, 2).fill_null("")
+    tail = part.str.slice(0, decimals).str.pad_end(decimals, "0").cast(pl.Int64) if decimals else pl.lit(0, pl.Int64)
+    whole = head.cast(pl.Int64)
+    share = pl.when(~head.str.starts_with("-")).then(whole * 10**decimals + tail)
+    code = (part == "") & whole.is_in(_CODES)
+    return text.to_frame("text").select(pl.when(code).then(whole).otherwise(share)).to_series().alias(text.name)
 
 
 def _read(path: Path, spellings: Mapping[str, Sequence[str]], geography: Geography | None) -> _Sheet:
@@ -256,7 +282,8 @@ def _place(source: Source, geography: Geography) -> PlaceColumns:
             f"{source.path.name}: properties are placed by {place.level}; expected a column '{geography.place}' with "
             f"the code of the {geography.place}; add it, or give a second file with property_id and {geography.place}"
         )
-    return replace(place, columns=tuple((_own_name(source, (name,)) or name, width) for name, width in place.columns))
+    columns = tuple((_own_name(source, (name,)) or name, width) for name, width in place.columns)
+    return replace(place, columns=columns, others=())  # tracts of HUD's files may be those of another census
 
 
 def _text(column: pl.Series) -> pl.Series:
@@ -342,13 +369,36 @@ def _not_published(values: pl.DataFrame) -> dict[str, pl.Series]:
     return {"suppressed": any_is(SUPPRESSED), "poorly reported": any_is(POORLY_REPORTED), "nobody reported": nobody}
 
 
-def _too_much(values: pl.DataFrame, exclusive: Sequence[Sequence[str]]) -> pl.Series:
-    """Do parts of one whole exceed it by more than rounding can: half a point for each part that is not 0?"""
+def _too_much(values: pl.DataFrame, exclusive: Sequence[Sequence[str]], decimals: Mapping[str, int]) -> pl.Series:
+    """Do parts of one whole exceed it by more than rounding can: half a step for each part that is not 0?"""
     found = pl.Series([False] * values.height, dtype=pl.Boolean)
     for group in exclusive:
-        parts = values.select(pl.col(list(group)).fill_null(0))
-        found |= 2 * (parts.sum_horizontal() - 100) > (parts > 0).sum_horizontal().cast(pl.Int64)
+        finest = max((decimals.get(name, 0) for name in group), default=0)
+        step = {name: 10 ** (finest - decimals.get(name, 0)) for name in group}
+        total, slack = pl.lit(-100 * 10**finest, pl.Int64), pl.lit(0, pl.Int64)
+        for name in group:
+            part = pl.col(name).fill_null(0)
+            total, slack = total + part * step[name], slack + (part > 0).cast(pl.Int64) * step[name]
+        found |= values.select((2 * total > slack).alias("found")).to_series()
     return found
+
+
+def _no_count(values: pl.DataFrame, decimals: Mapping[str, int], of_units: Collection[str]) -> pl.Series:
+    """Rows with a share that is printed with decimals and that no number of households gives, nor of units.
+
+    Whole percentages are taken as they are: they leave several numbers, and averages of a year blur them.
+    """
+    found = np.zeros(values.height, np.bool_)
+    of = {name: values[name].fill_null(0).to_numpy() for name in ("number_reported", "total_units")}
+    for name, digits in decimals.items():
+        if digits:
+            share = values[name].fill_null(MISSING).to_numpy()
+            given = [
+                np.less_equal(*within_rounding(np.maximum(share, 0), np.maximum(of[base], 0), digits))
+                for base in (("number_reported", "total_units") if name in of_units else ("number_reported",))
+            ]
+            found |= (share >= 0) & ~np.logical_or.reduce(given)
+    return pl.Series(found)
 
 
 def _any(reasons: Mapping[str, pl.Series]) -> pl.Series:

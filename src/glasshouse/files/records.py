@@ -18,6 +18,7 @@ from glasshouse.model.records import Codes, satisfies
 from glasshouse.model.release import attributes_counted
 from glasshouse.model.schema import Attribute, Reading, Schema
 from glasshouse.scenarios.load import Scenario
+from glasshouse.text import is_whole
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,19 @@ def record_frame(
         level = codes[:, scenario.schema.position[attribute.name]].astype(np.int32)
         for number, column in enumerate(reading.columns):
             spelled = [level_codes[0][number] for level_codes in reading.codes]
-            whole = all(code.isdigit() and str(int(code)) == code for code in spelled)
+            whole = all(is_whole(code) and str(int(code)) == code for code in spelled)
             known = (
-                pl.Series(column, [int(code) for code in spelled], dtype=pl.Int16)
+                pl.Series(column, [int(code) for code in spelled], dtype=_width(spelled))
                 if whole
                 else pl.Series(column, spelled)
             )
             columns.append(known.gather(level))
     return pl.DataFrame([*columns, *(pl.Series(column, group, dtype=pl.Int16) for column, group in bins.items())])
+
+
+def _width(codes: Sequence[str]) -> type[pl.DataType]:
+    """Codes are small, as a rule."""
+    return pl.Int16 if max(map(int, codes)) < 2**15 else pl.Int64
 
 
 def open_records(path: Path, scenario: Scenario, attributes: Collection[str] | None = None) -> RecordFile:
@@ -173,10 +179,11 @@ def _levels(source: Source, chunk: Chunk, attribute: Attribute, reading: Reading
         position = position * len(codes) + _positions(source, chunk, name, codes)
     shape = [len(codes) for codes in spellings]
     table = np.full(shape, -1, np.int16)
+    places = [{code: place for place, code in enumerate(codes)} for codes in spellings]
     for level, spelled in enumerate(reading.codes):
         for code in spelled:
-            at = zip(spellings, known, code, strict=True)
-            table[tuple(codes.index(plain[part]) for codes, plain, part in at)] = level
+            at = zip(places, known, code, strict=True)
+            table[tuple(place[plain[part]] for place, plain, part in at)] = level
     levels: NDArray[np.int16] = table.reshape(-1)[position]
     if len(levels) and levels.min() < 0:
         line = chunk.first + int(np.argmin(levels))
@@ -189,13 +196,13 @@ def _levels(source: Source, chunk: Chunk, attribute: Attribute, reading: Reading
 def _plain(codes: Sequence[tuple[str, ...]], column: int) -> dict[str, str]:
     """The codes of a column, each with the one that stands for it: 01 is 1, where all are whole numbers."""
     parts = dict.fromkeys(code[column] for code in codes)
-    numbers = all(part.isdigit() for part in parts)
+    numbers = all(map(is_whole, parts))
     return {part: str(int(part)) if numbers else part for part in parts}
 
 
 def _positions(source: Source, chunk: Chunk, name: str, codes: list[str]) -> NDArray[np.int64]:
     column = chunk.frame[name]
-    numbers = all(code.isdigit() for code in codes)
+    numbers = all(map(is_whole, codes))
     found: pl.Series
     if numbers:
         if column.dtype == pl.String:

@@ -5,10 +5,9 @@ Memory holds `limit` rows, however long the input; a file that fits is sorted in
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import os
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -18,7 +17,8 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from glasshouse.errors import GlasshouseBug
+from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.files.rooms import passing_folder
 
 LIMIT_ROWS = 1_000_000
 BATCH_ROWS = 16_384  # of a run on disk: what is read at once
@@ -33,20 +33,22 @@ def regroup(
     """
     held: list[pl.DataFrame] = []
     rows = 0
-    with _scratch(near) as folder:
+    with ExitStack() as stack:
         runs: list[_Run] = []
+        folder: Path | None = None
         for frame in frames:
             held.append(frame)
             rows += frame.height
             if rows >= limit:
-                runs.append(_write_run(held, key, folder.make() / f"run{len(runs):06d}.arrow"))
+                folder = folder or stack.enter_context(passing_folder(near))  # only once it is needed
+                runs.append(_write_run(held, key, folder / f"run{len(runs):06d}.arrow"))
                 held, rows = [], 0
-        if not runs:
+        if folder is None:
             if rows:
                 yield pl.concat(held).sort(key, maintain_order=True)
             return
         if rows:
-            runs.append(_write_run(held, key, folder.make() / f"run{len(runs):06d}.arrow"))
+            runs.append(_write_run(held, key, folder / f"run{len(runs):06d}.arrow"))
         held = []
         yield from _merge(runs, key, limit)
 
@@ -72,9 +74,13 @@ class _Run:
 def _write_run(held: list[pl.DataFrame], key: str, path: Path) -> _Run:
     frame = pl.concat(held).sort(key, maintain_order=True)
     table = frame.rechunk().to_arrow().combine_chunks()  # in one piece, so that every batch but the last is full
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-            writer.write_batch(batch)
+    try:
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+                writer.write_batch(batch)
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise InputError(f"{path.parent}: no sorted part of the input can be written there ({why})") from None
     runs = frame.select(pl.col(key).rle()).unnest(key)
     return _Run(path, runs["value"], np.cumsum(runs["len"].to_numpy(), dtype=np.int64))
 
@@ -107,26 +113,3 @@ def _slice(reader: pa.ipc.RecordBatchFileReader, start: int, end: int) -> pl.Dat
     if rows.height != end - start:
         raise GlasshouseBug(f"a run on disk gave {rows.height} of {end - start} rows")
     return rows
-
-
-class _Scratch:
-    """A private folder that exists only once it is needed."""
-
-    def __init__(self, near: Path | None) -> None:
-        self.near = near
-        self.path: Path | None = None
-
-    def make(self) -> Path:
-        if self.path is None:
-            self.path = Path(tempfile.mkdtemp(prefix=".glasshouse-", dir=self.near))  # mkdtemp makes it private
-        return self.path
-
-
-@contextmanager
-def _scratch(near: Path | None) -> Iterator[_Scratch]:
-    folder = _Scratch(near)
-    try:
-        yield folder
-    finally:
-        if folder.path is not None:
-            shutil.rmtree(folder.path, ignore_errors=True)

@@ -6,18 +6,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
-from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.model.printed import ANYTHING, ZERO, Missing
+from glasshouse.model.records import Count, Interval
 from glasshouse.model.release import Counts, Release, counts_everyone
 from glasshouse.scenarios.load import Scenario
 
-Missing = Literal["zero", "hidden"]  # what a number without a row in a long file is: 0, or not told
+__all__ = ["FILES_APART", "TABLES_APART", "Builder", "Missing", "Seen", "absent", "published"]
+
+TABLES_APART = 1 << 36  # lines of the second table of a file begin here, those of the third at twice that
+FILES_APART = 1_000 * TABLES_APART  # and those of the second file of a folder here
 
 
 @dataclass
@@ -34,6 +37,16 @@ class Seen:
     short: int = 0  # absent numbers read as 0, though a total that counts them then does not add up
     counted_in: str = "line"
     listed: bool = False  # a list says which places there are
+    whole_tables: bool = True  # a total alone says that its table was published, with zeros for what is absent
+    absent: Interval = ZERO  # what is known of a number that has no row, where it was not left out to hide it
+    totals_aside: int = 0  # totals of an office's file that no table of the scenario has
+    files: tuple[str, ...] = ()  # of a folder, in the order they are read
+    passed_over: tuple[str, ...] = ()  # files of a folder that are no tables
+
+    def where(self, path: Path, line: int) -> str:
+        """A place in the file, or in one of the files of the folder, in words."""
+        file = self.files[line // FILES_APART] if self.files else path.name
+        return f"{file}, {self.counted_in} {line % TABLES_APART}"
 
     def names_places(self, scenario: Scenario) -> bool:
         """Does the file, or a list, name every place that may have records?
@@ -51,8 +64,9 @@ class Seen:
 def published(scenario: Scenario, seen: Seen, assume: str) -> dict[str, tuple[str, ...]]:
     """The variables published at each level, in the order of the tables (convention 6).
 
-    A table seen at a level of a file that leaves out zeros is published there with all its leaves; a subtotal, and
-    any line of a wide file or an archive, only if it was seen itself. `assume` adds tables: `all`, or a list.
+    A table seen at a level of a file that leaves out zeros is published there with all its leaves (of an office's own
+    file: if a leaf was seen); a subtotal, and any line of a wide file or an archive, only if it was seen itself.
+    `assume` adds tables: `all`, or a list.
     """
     listed = _listed(assume)
     if listed - set(scenario.by_table):
@@ -63,7 +77,8 @@ def published(scenario: Scenario, seen: Seen, assume: str) -> dict[str, tuple[st
         for table in scenario.tables:
             assumed = table.level == level and (assume == "all" or table.name in listed)
             here = {line.variable for line in table.lines if (level, line.variable) in seen.variables}
-            leaves = assumed or (bool(here) and seen.sparse)
+            told = here if seen.whole_tables else here & {line.variable for line in table.leaves}
+            leaves = assumed or (bool(told) and seen.sparse)
             variables += [line.variable for line in table.lines if line.variable in here or (leaves and not line.parts)]
         if variables:
             result[level] = tuple(variables)
@@ -102,8 +117,7 @@ class Builder:
 
         A row without a variable names a place, and says no more of it.
         """
-        numbers = rows.filter(pl.col("variable").is_not_null())
-        self._refuse_doubles(numbers)
+        numbers = self._once(rows.filter(pl.col("variable").is_not_null()))
         geography = self.scenario.geography
         places: dict[str, list[str]] = {}
         for level in sorted(self.variables, key=geography.levels.index, reverse=True):
@@ -113,16 +127,30 @@ class Builder:
         levels = {level: self._counts(numbers, level, places[level]) for level in self.variables}
         return Release(self.scenario.schema, self.scenario.tables, levels)
 
-    def _refuse_doubles(self, rows: pl.DataFrame) -> None:
-        if rows.select("level", "geoid", "variable").n_unique() < rows.height:
-            twice = rows.select(pl.struct("level", "geoid", "variable").is_duplicated()).to_series()
-            first = rows.filter(twice).sort("level", "geoid", "variable", "line", maintain_order=True)
-            level, geoid, variable, line = first.select("level", "geoid", "variable", "line").row(0)
-            unit = self.seen.counted_in
-            raise InputError(
-                f"{self.path.name}, {unit} {first['line'][1]}: {variable} of {level} {geoid} was given before, "
-                f"in {unit} {line}; expected each number once"
-            )
+    def _once(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Every number once. Two tables of an office may print the same one: both are true, so both intervals hold."""
+        key = ["level", "geoid", "variable"]
+        if rows.select(key).n_unique() == rows.height:
+            return rows
+        table = (pl.col("line") // TABLES_APART).alias("table")
+        twice = rows.filter(rows.with_columns(table).select(pl.struct(*key, "table").is_duplicated()).to_series())
+        if twice.height:
+            self._refuse_double(twice, "expected each number once")
+        ends = [pl.col("lower").max(), pl.col("upper").min(), pl.col("line").first()]
+        once = rows.group_by(key, maintain_order=True).agg(ends)
+        apart = once.filter(pl.col("lower") > pl.col("upper"))
+        if apart.height:
+            self._refuse_double(rows.join(apart.head(1), on=key, how="semi"), "and the two numbers cannot both be true")
+        return once
+
+    def _refuse_double(self, twice: pl.DataFrame, expected: str) -> None:
+        first = twice.sort("level", "geoid", "variable", "line", maintain_order=True)
+        level, geoid, variable, line = first.select("level", "geoid", "variable", "line").row(0)
+        before = self.seen.where(self.path, line) if self.seen.files else f"{self.seen.counted_in} {line}"
+        raise InputError(
+            f"{self.seen.where(self.path, int(first['line'][1]))}: {variable} of {level} {geoid} was given before, "
+            f"in {before}; {expected}"
+        )
 
     def _contains(self, level: str, finer: str) -> bool:
         lengths = self.scenario.geography.lengths
@@ -133,12 +161,13 @@ class Builder:
         variables = self.variables[level]
         row = pl.Series(places, dtype=pl.String).search_sorted(rows["geoid"]).to_numpy()
         column = rows.join(self.column[level], on="variable", how="left", maintain_order="left")["column"].to_numpy()
-        lower = np.zeros((len(places), len(variables)), np.int64)
+        absent = ANYTHING if self.seen.sparse and self.missing == "hidden" else self.seen.absent
+        lower = np.full((len(places), len(variables)), absent.lower, np.int64)
         lower[row, column] = rows["lower"].to_numpy()
         upper = lower
-        hidden = self.seen.sparse and self.missing == "hidden" and rows.height < lower.size
-        if hidden or not bool((rows["lower"] == rows["upper"]).all()):
-            upper = np.full_like(lower, UNLIMITED) if hidden else lower.copy()
+        unsure = absent.lower < absent.upper and rows.height < lower.size
+        if unsure or not bool((rows["lower"] == rows["upper"]).all()):
+            upper = np.full_like(lower, absent.upper) if unsure else lower.copy()
             upper[row, column] = rows["upper"].to_numpy()
         if self.totals.get(level) and rows.height < lower.size:
             given = np.zeros(lower.shape, np.bool_)

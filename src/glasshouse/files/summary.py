@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -18,7 +17,8 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.archive import Chunk, SafeZip
-from glasshouse.files.output import private_folder
+from glasshouse.files.output import private_file, private_folder
+from glasshouse.files.rooms import passing_folder
 from glasshouse.scenarios.load import Archive, Official, Scenario, spell
 
 # The header's fields: first position (from 1) and length where widths are fixed, index where they are delimited.
@@ -114,15 +114,20 @@ def read_rows(
     with SafeZip(path) as source:
         archive, prefix, members = _recognise(source, scenario)
         wanted = {scenario.geography.known(level) for level in (archive.sumlev.values() if levels is None else levels)}
-        header = _read_header(source, members[f"{prefix}geo{archive.suffix}"], scenario, archive, wanted)
+        header = _read_header(source, members[_member(prefix, "geo", archive)], scenario, archive, wanted)
         for segment in segments_of(scenario):
             names = {index: name for index, table, name in segment.variables(scenario.patterns[0]) if table in chosen}
-            member = members.get(f"{prefix}{segment.number:05d}{archive.suffix}")
+            member = members.get(_member(prefix, f"{segment.number:05d}", archive))
             if names and member:
                 reader = _SegmentReader(source, member, segment, names, header)
                 for chunk in source.lines(member):
                     yield reader.rows(chunk, archive.delimiter)
                 yield reader.zeros()
+
+
+def _member(prefix: str, part: str, archive: Archive) -> str:
+    """The name of a file of the archive, in lower case, as members are looked up."""
+    return f"{prefix}{part}{archive.suffix}".lower()
 
 
 def _recognise(source: SafeZip, scenario: Scenario) -> tuple[Archive, str, dict[str, str]]:
@@ -132,7 +137,7 @@ def _recognise(source: SafeZip, scenario: Scenario) -> tuple[Archive, str, dict[
         (archive, match[1])
         for archive in scenario.archives
         for name in members
-        if (match := re.fullmatch(rf"([a-z]{{2}})geo{re.escape(archive.suffix)}", name))
+        if (match := re.fullmatch(rf"([a-z]{{2}})geo{re.escape(archive.suffix.lower())}", name))
     ]
     if len(found) != 1:
         expected = " or ".join(f"<st>geo{archive.suffix}" for archive in scenario.archives) or "no archive at all"
@@ -286,11 +291,10 @@ def write_archive(
         raise InputError(f"{path} is a directory; expected the name of a file to write")
     with ExitStack() as stack:
         stack.enter_context(private_folder(path.parent))
-        # only its owner may look inside
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent, prefix=".glasshouse-")))
+        folder = stack.enter_context(passing_folder(path.parent))  # only its owner may look inside
         draft = _Draft(folder / "places", scenario, archive)
         draft.spool(places)
-        with zipfile.ZipFile(folder / "zip", "w") as target:
+        with private_file(path) as stream, zipfile.ZipFile(stream, "w") as target:
             for member in draft.write(folder):
                 # A fixed date and mode, so that equal tables make equal archives.
                 info = zipfile.ZipInfo(member.name, date_time=(1980, 1, 1, 0, 0, 0))
@@ -298,8 +302,6 @@ def write_archive(
                 info.file_size = member.stat().st_size
                 with member.open("rb") as lines, target.open(info, "w") as packed:
                     shutil.copyfileobj(lines, packed, 2**20)
-        (folder / "zip").chmod(0o600)
-        (folder / "zip").replace(path)
 
 
 class _Draft:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
@@ -16,13 +16,23 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
 from glasshouse.files import summary
-from glasshouse.files.codebook import Codebook
-from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
+from glasshouse.files.codebook import Codebook, no_table, refuse_two_spellings, without_second_header
+from glasshouse.files.extract import is_extract, read_extract
+from glasshouse.files.formats import (
+    delimited,
+    sdmx_out,  # noqa: F401  # so that .sdmx.csv is a known ending
+)
+from glasshouse.files.frames import OTHER_FORMATS, Chunk, Source, Watch, open_source, table_files, unwatched
+from glasshouse.files.office.counts import Numbers, called, counts, is_blank, refuse
+from glasshouse.files.office.placebook import read_places
+from glasshouse.files.office.tidy import TidyTable, tables_in
 from glasshouse.files.places import PlaceColumns, check_codes, listed_places, place_columns, read_codes
 from glasshouse.files.regroup import by_key, regroup
-from glasshouse.files.releases import Builder, Missing, Seen, absent
-from glasshouse.model.records import UNLIMITED
+from glasshouse.files.releases import FILES_APART, TABLES_APART, Builder, Missing, Seen, absent
+from glasshouse.model.printed import BLANK, EXACT, Printed
+from glasshouse.model.records import UNLIMITED, Interval
 from glasshouse.model.release import Release
+from glasshouse.scenarios.layout import Layout
 from glasshouse.scenarios.load import Scenario, known_scenarios, load
 
 ROWS = {
@@ -43,20 +53,64 @@ class TableFile:
     scenario: Scenario
     codebook: Codebook
     places: Path | None = None  # a list of every place there is
-    missing: Missing = "zero"  # what a number without a row is, in a file that has a row for each
+    printed: Printed = EXACT  # how the office prints its numbers
     seen: Seen = field(default_factory=Seen)
+
+    @property
+    def missing(self) -> Missing:
+        """What a number without a row is, in a file that has a row for each."""
+        return self.printed.missing
 
     def rows(self, watch: Watch = unwatched) -> Iterator[pl.DataFrame]:
         """Published numbers in pieces: level, geoid, variable (its official name), lower, upper, line."""
+        if self.path.is_dir():
+            yield from self._folder(watch)
+            return
         if self.path.suffix.lower() == ".zip":
-            yield from self._archived()
+            yield from self._extracted(watch) if is_extract(self.path) else self._archived()
+            return
+        if self.path.name.lower().endswith(OTHER_FORMATS):
+            yield from self._tidy(watch)
             return
         source = open_source(self.path)
         self.seen.counted_in = source.counted_in
+        self.seen.absent = self.printed.zero
         if "variable" in source.columns:
             yield from self._long(source, watch)
+        elif self._is_tidy(source):
+            yield from self._tidy(watch)
         else:
             yield from self._wide(source, watch)
+
+    def _folder(self, watch: Watch) -> Iterator[pl.DataFrame]:
+        """The numbers of every table file of a folder, as one release."""
+        files, others = table_files(self.path)
+        self.seen.files, self.seen.passed_over = tuple(file.name for file in files), others
+        sparse: set[bool] = set()
+        for number, file in enumerate(files):
+            self.seen.sparse = True
+            for frame in replace(self, path=file, codebook=Codebook.beside(file, self.scenario)).rows():
+                yield frame.with_columns(pl.col("line") + number * FILES_APART)
+            sparse.add(self.seen.sparse)
+            if len(sparse) > 1:
+                raise InputError(
+                    f"{file}: its layout is another than that of the files before (a row for each number, or a column "
+                    "for each variable); expected one layout in a folder"
+                )
+            watch((number + 1) / len(files))
+
+    def _is_tidy(self, source: Source) -> bool:
+        """Is it a table as an office writes it: no column is a variable, and one holds numbers?"""
+        official = any(self.codebook.translate(name) in self.scenario.official for name in source.columns)
+        return not official and (delimited.holds_numbers(source) or self.scenario.layout is not None)
+
+    def _tidy(self, watch: Watch) -> Iterator[pl.DataFrame]:
+        places = read_places(self.scenario.places, self.scenario.geography)
+        tables = tables_in(self.path, self.scenario.layout or Layout())
+        for number, crossed in enumerate(tables):
+            for frame in TidyTable(crossed, self.scenario, self.printed, places, self.seen).rows():
+                yield frame.with_columns(pl.col("line") + number * TABLES_APART)
+            watch((number + 1) / len(tables))
 
     def _keep(self, variable: str, where: str) -> str | None:
         """The official name of a variable; None when its table is official but not the scenario's."""
@@ -94,20 +148,31 @@ class TableFile:
                 pl.lit(0, pl.Int64).alias("line"),
             )
 
+    def _extracted(self, watch: Watch) -> Iterator[pl.DataFrame]:
+        for source, codebook in read_extract(self.path, self.scenario, self.codebook):
+            part = replace(self, codebook=codebook, seen=self.seen)
+            before = self.seen.columns
+            yield from part._wide(source, watch)
+            self.seen.columns = (*before, *(name for name in self.seen.columns if name not in before))
+
     def _note(self, frame: pl.DataFrame) -> None:
         self.seen.variables.update(frame.select("level", "variable").unique().iter_rows())
         self.seen.cells += frame.height
 
     def _long(self, source: Source, watch: Watch) -> Iterator[pl.DataFrame]:
         values = ("lower", "upper") if "lower" in source.columns and "upper" in source.columns else ("value", "value")
-        if values[0] == "lower" and "value" in source.columns:
-            raise InputError(f"{source.path.name}: has 'value' and 'lower', 'upper'; expected one or the other")
+        ends = [name for name in ("lower", "upper") if name in source.columns]
+        if ends and "value" in source.columns:
+            said = " and ".join(f"'{name}'" for name in ends)
+            raise InputError(f"{source.path.name}: has 'value' and {said}; expected 'value', or 'lower' and 'upper'")
         if values[0] not in source.columns:
             message = f"column 'value' is missing (or 'lower' and 'upper'); found: {source.told}"
             raise InputError(f"{source.path.name}: {message}")
         place = place_columns(source, self.scenario.geography)
         optional = [name for name in ("level", "table") if name in source.columns]
         wanted = list(dict.fromkeys([*place.names, "variable", *optional, *values]))
+        if values[0] != values[1]:
+            self.seen.absent = Interval(0, 0)  # intervals are written out where they are needed
         names: dict[str, str | None] = {}
         for chunk in source.chunks(wanted):
             frame = chunk.frame.with_row_index("line", offset=chunk.first)
@@ -115,10 +180,13 @@ class TableFile:
             frame = frame.with_columns(read_codes(source, chunk, place))
             self._learn(source, frame, names)
             frame = self._with_level(source, frame, place)
-            lower = _counts(source, frame, values[0])
-            upper = lower if values[0] == values[1] else _counts(source, frame, values[1], blank=UNLIMITED)
+            if values[0] == values[1]:
+                numbers = Numbers(frame["value"], frame["line"], source.where, called=called(frame, "value"))
+                lower, upper = numbers.intervals(self.printed)
+            else:
+                lower, upper = counts(source, frame, "lower"), counts(source, frame, "upper", blank=UNLIMITED)
             frame = frame.with_columns(lower.alias("lower"), upper.alias("upper"))
-            _refuse(source, frame, pl.col("lower") > pl.col("upper"), "lower is above upper; expected lower <= upper")
+            refuse(source, frame, pl.col("lower") > pl.col("upper"), "lower is above upper; expected lower <= upper")
             official = pl.col("variable").replace_strict(names, default=None, return_dtype=pl.String)
             found = frame.with_columns(official.alias("variable")).select(list(ROWS))
             kept = found.filter(pl.col("variable").is_not_null())
@@ -172,6 +240,8 @@ class TableFile:
         return frame
 
     def _wide(self, source: Source, watch: Watch) -> Iterator[pl.DataFrame]:
+        if not self.codebook.has_table_of(self.scenario):
+            raise no_table(source.path.name, {source.path.name: self.codebook}, self.scenario)
         place = place_columns(source, self.scenario.geography)
         shapes = {_shape(name) for name in self.scenario.official}
         kept: dict[str, str] = {}
@@ -202,13 +272,13 @@ class TableFile:
                 f"{source.path.name}: no column is a variable of {self.scenario.title}; expected a long file with a "
                 f"column 'variable', or columns such as {example} (NHGIS codes need --codebook); found: {source.told}"
             )
-        _refuse_two_spellings(source, kept)
+        refuse_two_spellings(source, kept)
         filled: dict[tuple[str, str], bool] = {}
         optional = ["level"] if "level" in source.columns else []
         for chunk in source.chunks([*place.names, *optional, *kept]):
             watch(chunk.done)
             self.seen.ignored.update({table: columns * chunk.frame.height for table, columns in aside.items()})
-            yield from self._melt(source, _without_second_header(chunk, place, next(iter(kept))), place, kept, filled)
+            yield from self._melt(source, without_second_header(chunk, place, next(iter(kept))), place, kept, filled)
 
     def _melt(
         self,
@@ -226,32 +296,41 @@ class TableFile:
         frame = self._with_level(source, frame.with_columns(read_codes(source, chunk, place)), place)
         for (level,), part in frame.group_by("level", maintain_order=True):
             columns: list[NDArray[np.int64]] = []
+            tops: list[NDArray[np.int64]] = []
             for column, variable in kept.items():
-                blank = _blank(part[column])
-                whole = bool(blank.all())
-                if (bool(blank.any()) and not whole) or filled.setdefault((str(level), variable), not whole) == whole:
+                blank = is_blank(part[column])
+                told_blank = BLANK in self.printed.markers  # then an empty cell is a number like others
+                whole = bool(blank.all()) and not told_blank
+                if (bool(blank.any()) and not whole and not told_blank) or filled.setdefault(
+                    (str(level), variable), not whole
+                ) == whole:
                     line = int(part["line"][int(blank.arg_max() or 0)])
                     raise InputError(
                         f"{source.where(line)}: column '{column}' is empty here and filled elsewhere at level {level}; "
                         "expected a count, or no count at all for that level"
                     )
-                columns.append(np.zeros(part.height, np.int64) if whole else _counts(source, part, column).to_numpy())
+                if whole:
+                    columns.append(np.zeros(part.height, np.int64))
+                    tops.append(columns[-1])
+                else:
+                    numbers = Numbers(part[column], part["line"], source.where, called=called(part, column))
+                    lower, upper = numbers.intervals(self.printed)
+                    columns.append(lower.to_numpy())
+                    tops.append(upper.to_numpy())
             present = [variable for variable in kept.values() if filled[str(level), variable]]
             self.seen.variables.update((str(level), variable) for variable in present)
-            numbers_of = np.column_stack(columns)
-            told = numbers_of != 0
-            told[:, [variable in present for variable in kept.values()].index(True) if present else 0] = True
+            numbers_of, most = np.column_stack(columns), np.column_stack(tops)
+            told = (numbers_of != self.seen.absent.lower) | (most != self.seen.absent.upper)
+            told[:, list(kept.values()).index(present[0]) if present else 0] = True
             row, column_at = np.nonzero(told)
-            value = numbers_of[row, column_at]
             self.seen.cells += part.height * len(present)
-            numbers = pl.Series("lower", value)
             yield pl.DataFrame(
                 [
                     pl.repeat(str(level), len(row), eager=True).alias("level"),
                     part["geoid"].gather(row),
                     pl.Series("variable", list(kept.values())).gather(column_at),
-                    numbers,
-                    numbers.alias("upper"),
+                    pl.Series("lower", numbers_of[row, column_at]),
+                    pl.Series("upper", most[row, column_at]),
                     part["line"].gather(row),
                 ],
                 schema=ROWS,
@@ -283,7 +362,7 @@ class TableFile:
 
         builder: Builder | None = None
         for group in regroup(inner(), "unit", near=near):
-            builder = builder or Builder(self.path, self.scenario, self.seen, within, assume, self.missing)
+            builder = builder or self._builder(within, assume)
             for _, rows in by_key(group, "unit"):
                 given += rows.height
                 watch(0.5 + 0.5 * given / total)
@@ -293,7 +372,18 @@ class TableFile:
             raise InputError(f"{self.path.name}: no number of a table of {self.scenario.title}; nothing to work on")
         if not above.is_empty():
             levels = [level for level in geography.levels if level not in within]
-            yield Builder(self.path, self.scenario, self.seen, levels, assume, self.missing).release(above)
+            yield self._builder(levels, assume).release(above)
+
+    def _builder(self, levels: Sequence[str], assume: str) -> Builder:
+        return Builder(self.path, self.scenario, self.seen, levels, assume, self.missing)
+
+    def some(self, places: Mapping[str, Collection[str]], *, assume: str = "seen") -> Release:
+        """The numbers of some places, by level; the file is read through, and only they are kept."""
+        wanted = pl.any_horizontal(
+            [(pl.col("level") == level) & pl.col("geoid").is_in(sorted(some)) for level, some in places.items()]
+        )
+        rows = pl.concat([pl.DataFrame(schema=ROWS), *(frame.filter(wanted) for frame in self.rows())])
+        return self._builder(list(places), assume).release(rows)
 
     def _listed(self) -> Iterator[pl.DataFrame]:
         """The places of the list, if there is one; `names_places` holds only once they have been read."""
@@ -309,56 +399,23 @@ class TableFile:
 
 
 def open_tables(
-    path: Path, scenario: Scenario, codebook: Path | None = None, places: Path | None = None, missing: Missing = "zero"
+    path: Path,
+    scenario: Scenario,
+    codebook: Path | None = None,
+    places: Path | None = None,
+    missing: Missing | None = None,
+    printed: Printed | None = None,
 ) -> TableFile:
-    """A table file, not read yet; a `codebook` translates the names of an NHGIS extract, `places` lists every place."""
+    """A table file, or a folder of them, not read yet; without `printed`, the scenario says how numbers are printed.
+
+    A `codebook` translates the names of an NHGIS extract, `places` lists every place.
+    """
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
+    said = scenario.printed if printed is None else printed
+    said = said if missing is None else replace(said, missing=missing)
     names = Codebook.read(codebook, scenario) if codebook else Codebook.beside(path, scenario)
-    return TableFile(path, scenario, names, places, missing)
-
-
-def _counts(source: Source, frame: pl.DataFrame, column: str, blank: int | None = None) -> pl.Series:
-    """A column of counts as whole numbers; refuses the first that is none, with its line."""
-    given = frame[column]
-    if blank is not None:
-        unlimited: object = (
-            str(blank) if given.dtype == pl.String else float(blank) if given.dtype.is_float() else blank
-        )
-        given = given.set(_blank(given), unlimited)
-    text = given.str.strip_chars() if given.dtype == pl.String else given
-    numbers = text.cast(pl.Int64, strict=False)
-    bad = numbers.is_null() | (numbers < 0) | (numbers > UNLIMITED)
-    if given.dtype.is_float():
-        bad |= given != given.round()
-    if bad.any():
-        at = int(bad.arg_max() or 0)
-        variable = (
-            f" of {frame['variable'][at]}"
-            if column in ("value", "lower", "upper") and "variable" in frame.columns
-            else ""
-        )
-        found = "empty" if given[at] is None else f"'{str(given[at])[:20]}'"
-        remedy = (
-            ""
-            if column in ("lower", "upper")
-            else "; a number that is not exact needs the columns lower and upper instead"
-        )
-        if numbers[at] is not None and numbers[at] > UNLIMITED:
-            remedy = f", at most {UNLIMITED:,}"
-        where = source.where(int(frame["line"][at]))
-        raise InputError(f"{where}: {column}{variable} is {found}; expected a whole number from 0 up{remedy}")
-    return numbers
-
-
-def _blank(column: pl.Series) -> pl.Series:
-    return column.is_null() | (column.str.strip_chars() == "") if column.dtype == pl.String else column.is_null()
-
-
-def _refuse(source: Source, frame: pl.DataFrame, wrong: pl.Expr, message: str) -> None:
-    bad = frame.filter(wrong)
-    if bad.height:
-        raise InputError(f"{source.where(int(bad['line'][0]))}: {message}")
+    return TableFile(path, scenario, names, places, said)
 
 
 def _check_places(source: Source, frame: pl.DataFrame, scenario: Scenario, level: str) -> None:
@@ -368,26 +425,6 @@ def _check_places(source: Source, frame: pl.DataFrame, scenario: Scenario, level
     except InputError:
         for line, code in zip(frame["line"], frame["geoid"], strict=True):
             check_codes(source, line, pl.Series([code], dtype=pl.String), scenario.geography, level)
-
-
-def _refuse_two_spellings(source: Source, kept: dict[str, str]) -> None:
-    seen: dict[str, str] = {}
-    for column, variable in kept.items():
-        if variable in seen:
-            raise InputError(
-                f"{source.path.name}: columns '{seen[variable]}' and '{column}' are the same variable {variable}"
-            )
-        seen[variable] = column
-
-
-def _without_second_header(chunk: Chunk, place: PlaceColumns, variable: str) -> Chunk:
-    """NHGIS writes a second header of descriptions: words where the first code and the first number should be."""
-    if chunk.first > 2 or chunk.frame.is_empty():
-        return chunk
-    words = [str(chunk.frame[name][0] or "0") for name in (place.names[0], variable)]
-    if any(letter.isdigit() for letter in words[0]) or words[1].strip().lstrip("-").replace(".", "", 1).isdigit():
-        return chunk
-    return Chunk(chunk.frame.slice(1), chunk.first + 1, chunk.done)
 
 
 def _naming(places: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,20 +16,26 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from glasshouse.errors import InputError, unknown
-from glasshouse.mechanism.gaussian import check_rho
+from glasshouse.mechanism.gaussian import NEIGHBOURS, check_rho
+from glasshouse.scenarios.toml import found as shown
+from glasshouse.scenarios.toml import is_there, read_toml
+
+_LONG = re.compile(r"[eE][+-]?\d{4}|^.{100}")  # a number that would take long to write out, and is in no budget
 
 
 def fraction(text: str, what: str) -> Fraction:
     """Read an exact number: a decimal or a fraction."""
     if not isinstance(text, str):
         raise InputError(
-            f'{what} is {text!r} without quotes; expected a text, as "0.1" or "165/4099": it is read exactly'
+            f'{what} is {shown(text)} without quotes; expected a text, as "0.1" or "165/4099": it is read exactly'
         )
     try:
+        if _LONG.search(text):
+            raise ValueError
         number = Fraction(text.strip())
         float(number)  # too large for a double is too large for a budget
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise InputError(f"{what} is '{text}'; expected a decimal or a fraction such as 0.1 or 165/4099") from None
+        raise InputError(f"{what} is '{text[:40]}'; expected a decimal or a fraction such as 0.1 or 165/4099") from None
     return number
 
 
@@ -176,19 +182,22 @@ def allocation(name: str) -> Allocation:
     """A named allocation, or one of your own from a TOML file; shares must add up to at most 1."""
     if name in known_allocations():
         path = Path(str(resources.files("glasshouse") / "mechanism" / "budgets" / f"{name}.toml"))
-    elif Path(name).is_file():
+    elif is_there(name):
         path = Path(name)
     elif name.endswith(".toml"):
         raise InputError(f"{name}: there is no such file")
     else:
         raise unknown("budget", name, known_allocations())
+    said = read_toml(path)
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
         levels = {level: fraction(share, f"the share of {level}") for level, share in said["levels"].items()}
         queries = {
             query: {level: fraction(share, f"{query} at {level}") for level, share in shares.items() if share != "-"}
             for query, shares in said.get("queries", {}).items()
         }
+        for key in ("title", "source", "neighbours"):
+            if not isinstance(said.get(key, ""), str):
+                raise InputError(f"'{key}' is {shown(said[key])}; expected a text")
         found = Allocation(
             path.stem,
             said["title"],
@@ -199,12 +208,14 @@ def allocation(name: str) -> Allocation:
             queries,
             *({str(query): str(level) for query, level in said.get(what, {}).items()} for what in ("hold", "absence")),
         )
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: not valid TOML: {error}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     except (KeyError, AttributeError, TypeError) as error:
         raise InputError(
             f"{path}: expected title, total, [levels] and [queries] with shares as text ({error})"
         ) from None
+    if found.neighbours not in NEIGHBOURS:
+        raise InputError(f"{path}: {unknown('neighbour relation', found.neighbours, NEIGHBOURS)}")
     _check_shares(path, found)
     return found
 

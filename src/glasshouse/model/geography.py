@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from glasshouse.errors import InputError, unknown
+from glasshouse.limits import CODE_LENGTH, GEOGRAPHIC_LEVELS, NAME_LENGTH
+from glasshouse.text import harmful
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,11 @@ class Geography:
             if level not in self.lengths:
                 raise unknown("level", level, self.lengths)
         sizes = list(self.lengths.values())
+        if len(sizes) > GEOGRAPHIC_LEVELS or max(sizes) > CODE_LENGTH:
+            raise InputError(
+                f"{len(sizes)} levels of places, with codes of up to {max(sizes):,} letters; expected at most "
+                f"{GEOGRAPHIC_LEVELS} levels, and codes of at most {CODE_LENGTH} letters"
+            )
         if sizes != sorted(set(sizes)) or sizes[0] < 1 or self.place != list(self.lengths)[-1]:
             raise InputError("levels must be listed from coarse to fine with growing code lengths, the place last")
 
@@ -76,7 +83,11 @@ class Geography:
     def fault(self, code: str, level: str) -> str | None:
         """What is wrong with a code at a level, with the remedy; None when it is well formed."""
         if level in self.mappings:
-            return None if code else "is empty"
+            if not code:
+                return "is empty"
+            if harmful(code) is not None:
+                return "has a control character; expected letters that can be printed"
+            return None if len(code) <= NAME_LENGTH else f"has {len(code):,} letters; expected at most {NAME_LENGTH}"
         length = self.lengths[self.known(level)]
         if len(code) == length and code.isascii() and code.isalnum():
             return None

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from glasshouse.errors import GlasshouseBug, InputError, unknown
+from glasshouse.limits import LINES
 from glasshouse.model.records import UNLIMITED, Count, Interval
 from glasshouse.model.schema import EVERYONE, Group, Predicate, Recode, Schema
 
@@ -107,8 +108,9 @@ def counts_everyone(table: Table) -> bool:
 
 
 def attributes_counted(table: Table) -> frozenset[str]:
-    """The attributes that the lines of a table look at."""
-    return frozenset(name for line in table.lines for some in counted(table, line) for name in some.by_attribute)
+    """The attributes that a table looks at: those of its lines, and of its universe, also where that can be nobody."""
+    lines = (name for line in table.lines for some in counted(table, line) for name in some.by_attribute)
+    return frozenset(lines).union(table.universe.by_attribute)
 
 
 def build_table(
@@ -124,12 +126,13 @@ def build_table(
     also: Iterable[int] = (),
     of_which: Mapping[str, OfWhich] | None = None,
     doubt: str = "",
+    most: int = LINES,
 ) -> Table:
     """Lay out a table as statistical offices print it, depth first: a total, then each group followed by its parts.
 
     A group named in `undivided` is not crossed with the recodes that follow. `also` names subtotals that count
     among the cells. `of_which` has, by the label of a group that is not divided, the line printed below it.
-    `variable` names the line of a number.
+    `variable` names the line of a number. A table of more than `most` lines is refused.
     """
     whole, below = frozenset(undivided), of_which or {}
     labels = {group.label for recode in by for group in recode.leaves}
@@ -139,6 +142,7 @@ def build_table(
 
     def add(label: str, predicate: Predicate, groups: Sequence[Group], depth: int) -> int:
         number = len(lines) + 1
+        _refuse_lines(name, number, most)
         lines.append(Line(number, variable(number), label, predicate))
         if groups and not by[depth].tally:
             _refuse_gap(schema, name, by[depth], predicate, groups)
@@ -184,6 +188,7 @@ def build_sums(
     parts: Mapping[str, str] | None = None,
     bottom_up: str = "",
     doubt: str = "",
+    most: int = LINES,
 ) -> Table:
     """A table that adds up a number of the records, and then its parts by label: all members, children, adults."""
     attribute, divided = schema.counting(sums), tuple((parts or {}).items())
@@ -193,6 +198,7 @@ def build_sums(
     adds_up = np.sum([attribute.numbers[some] for _, some in divided], axis=0) == attribute.numbers[sums]
     if divided and not np.all(adds_up):
         raise InputError(f"table {name}: {' and '.join(some for _, some in divided)} do not add up to {sums}")
+    _refuse_lines(name, 1 + len(divided), most)
     lines = [
         Line(number, variable(number), label, None, answers=answers(schema, universe, some))
         for number, (label, some) in enumerate([("total", sums), *divided], 1)
@@ -200,6 +206,11 @@ def build_sums(
     lines[0] = replace(lines[0], parts=tuple(line.number for line in lines[1:]))
     cells = frozenset(line.number for line in lines if not line.parts)
     return Table(name, level, title, universe, (), True, tuple(lines), cells, doubt, sums, bottom_up)
+
+
+def _refuse_lines(table: str, number: int, most: int) -> None:
+    if number > most:
+        raise InputError(f"table {table}: the tables of the scenario have more than {LINES:,} lines; expected fewer")
 
 
 def answers(schema: Schema, universe: Predicate, number: str) -> tuple[Predicate, ...]:

@@ -8,6 +8,8 @@ from functools import cached_property
 from math import prod
 
 from glasshouse.errors import InputError, unknown
+from glasshouse.limits import PIECES
+from glasshouse.text import is_whole
 
 
 @dataclass(frozen=True)
@@ -280,15 +282,22 @@ class Schema:
         allowed = box.by_attribute
         return prod(len(allowed.get(a.name, a.levels)) for a in self.attributes)
 
-    def _remaining(self, box: Predicate, holes: Sequence[Predicate], start: int = 0) -> Iterator[Predicate]:
-        """Disjoint boxes that make up what is left of a box without the holes."""
-        for index in range(start, len(holes)):
-            if box.meets(holes[index]):
-                for piece in self._without(box, holes[index]):
-                    yield from self._remaining(piece, holes, index + 1)
-                return
-        if not box.empty:
-            yield box
+    def _remaining(self, whole: Predicate, holes: Sequence[Predicate]) -> Iterator[Predicate]:
+        """Disjoint boxes that make up what is left of a box without the holes, depth first."""
+        waiting, pieces = [(whole, 0)], 0
+        while waiting:
+            box, start = waiting.pop()
+            pieces += 1
+            if pieces > PIECES:
+                raise InputError(
+                    f"structural zeros cut the records into more than {PIECES:,} descriptions; expected fewer zeros, "
+                    "or zeros that name fewer attributes"
+                )
+            met = next((index for index in range(start, len(holes)) if box.meets(holes[index])), None)
+            if met is not None:
+                waiting += reversed([(piece, met + 1) for piece in self._without(box, holes[met])])
+            elif not box.empty:
+                yield box
 
     def _without(self, box: Predicate, hole: Predicate) -> Iterator[Predicate]:
         """Disjoint boxes that make up a box minus a hole: peel one attribute of the hole after the other."""
@@ -307,7 +316,7 @@ class Schema:
     def _spell(self, name: str, levels: frozenset[int]) -> str:
         labels = self.attribute(name).levels
         ordered = sorted(levels)
-        numbers = labels[ordered[0]].isdigit() and ordered[-1] - ordered[0] == len(ordered) - 1
+        numbers = is_whole(labels[ordered[0]]) and ordered[-1] - ordered[0] == len(ordered) - 1
         if numbers and len(ordered) > 2:
             return f"{labels[ordered[0]]} to {labels[ordered[-1]]}"
         if len(ordered) > 6:

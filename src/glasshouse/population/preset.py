@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
+from glasshouse.scenarios.toml import found as shown
+from glasshouse.scenarios.toml import is_there, read_toml
 
 Floats = NDArray[np.float64]
 
@@ -66,19 +67,17 @@ def load_preset(name: str) -> Preset:
     """A preset by its name, or the path of a TOML file of one's own."""
     if name in known_presets():
         path = Path(str(resources.files("glasshouse") / "population" / "presets" / f"{name}.toml"))
-    elif Path(name).is_file():
+    elif is_there(name):
         path = Path(name)
     else:
         raise unknown("preset", name, known_presets())
-    try:
-        toml = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name}: not valid TOML in UTF-8: {error}") from None
-    return _checked(path, toml)
+    return _checked(path, read_toml(path, path.name))
 
 
 def _checked(path: Path, toml: dict[str, Any]) -> Preset:
     title = toml.pop("title", path.stem)
+    if not isinstance(title, str):
+        raise InputError(f"{path.name}: 'title' is {shown(title)}; expected a text")
     for section in toml:
         if section not in _SHAPE:
             raise unknown(f"section of {path.name}", section, _SHAPE)
@@ -94,7 +93,7 @@ def _checked(path: Path, toml: dict[str, Any]) -> Preset:
                 raise InputError(f"{path.name}: '{name}' is missing in [{section}]")
             expected = _fault(section, name, given[name])
             if expected is not None:
-                raise InputError(f"{path.name}: '{name}' in [{section}] is {given[name]!r}; expected {expected}")
+                raise InputError(f"{path.name}: '{name}' in [{section}] is {shown(given[name])}; expected {expected}")
     homes = toml["households"]
     for name in ("married", "partners", "roommates"):
         if len(homes[name]) != len(homes["sizes"]):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite
 from typing import Any
 
@@ -31,6 +31,8 @@ ENTRIES = 10**6  # of a program that gets all these iterations; a larger one get
 NODES = 300_000  # of branch and bound, a unit of effort, divided by the size of the program
 SIZE_OF_NODE = 300  # what a node costs besides its entries, in entries
 _MOST = 2**31 - 1
+_WIDE = UNLIMITED // 2  # a limit beyond is none
+_ROOM = 1 << 20  # beyond the largest number of a program: as far as integers without a limit go
 _EXACT = 10**15  # HiGHS refuses larger coefficients, and larger costs are not exact in floating point
 
 OPTIONS: dict[str, object] = {
@@ -103,6 +105,11 @@ def relax(program: IntegerProgram, limit: Limit) -> Relaxation:
     iterations = limit.effort * ITERATIONS * min(1.0, ENTRIES / max(len(program.index), 1))
     _set(engine, "simplex_iteration_limit", ceil(min(max(iterations, 1), _MOST)))
     _run(engine, program, 0, inf if limit.seconds is None else limit.seconds)
+    return _relaxed(engine)
+
+
+def _relaxed(engine: Any) -> Relaxation:
+    """What a run came to."""
     status = engine.getModelStatus()
     if status == _Status.kInfeasible:
         answer, found, ray = engine.getDualRay()
@@ -114,7 +121,12 @@ def relax(program: IntegerProgram, limit: Limit) -> Relaxation:
 
 
 def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | None) -> Solution:
-    """Solve the program for whole x by branch and bound."""
+    """Solve the program for whole x by branch and bound.
+
+    Integers without a limit can keep HiGHS at the root for ever, where no limit counts. They get one, far beyond all
+    others; then an x is an x, but what HiGHS says of all x is no claim about the program, unless better ones are there.
+    """
+    asked, (program, whole) = program, _boxed(program)
     engine = _engine()
     _set(engine, "presolve", "choose")
     _set(engine, "simplex_iteration_limit", _MOST)
@@ -123,13 +135,14 @@ def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | 
     _run(engine, program, 1, seconds)
     status = engine.getModelStatus()
     if status == _Status.kInfeasible:
-        return Solution(Outcome.INFEASIBLE, floor=floor)
+        return Solution(Outcome.INFEASIBLE if whole else Outcome.STOPPED, floor=floor)
     if status in _ENDLESS:
         return _endless(program, limit) or Solution(Outcome.STOPPED, floor=floor)
     solution = engine.getSolution()
     x = _whole(program, np.array(solution.col_value)) if solution.value_valid else None
+    whole = whole or (x is not None and _nothing_better_outside(asked, program, asked.value(x)))
     claimed = engine.getInfo().mip_dual_bound
-    bound = ceil(claimed - 1e-6) if isfinite(claimed) and status not in _STUCK else None
+    bound = ceil(claimed - 1e-6) if whole and isfinite(claimed) and status not in _STUCK else None
     bound = max((b for b in (bound, floor) if b is not None), default=None)
     clock = status == _Status.kTimeLimit
     if x is None:
@@ -139,6 +152,104 @@ def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | 
         return certified(program, Solution(Outcome.OPTIMAL, x, value, floor))
     bound = None if bound is None else min(bound, value)
     return certified(program, Solution(Outcome.FEASIBLE, x, bound, floor, clock=clock))
+
+
+def _boxed(program: IntegerProgram) -> tuple[IntegerProgram, bool]:
+    """The program with limits for variables that have none and get none from single rows; and whether it is the same.
+
+    Limits near UNLIMITED come from nothing else.
+    """
+    lower, upper = program.implied
+    missing = (lower < -_WIDE) | (upper > _WIDE)
+    if not missing.any():
+        return program, True
+    known = [np.abs(side[np.abs(side) <= _WIDE]) for side in (lower, upper, program.row_lower, program.row_upper)]
+    reach = max(int(side.max(initial=0)) for side in known) + _ROOM
+    low = np.where(program.lower < -_WIDE, np.maximum(lower, -reach), program.lower)
+    high = np.where(program.upper > _WIDE, np.minimum(upper, reach), program.upper)
+    if program.known is not None:  # what is known stays possible
+        low, high = np.minimum(low, program.known), np.maximum(high, program.known)
+    return replace(program, lower=low, upper=high), False
+
+
+def _nothing_better_outside(program: IntegerProgram, box: IntegerProgram, value: int) -> bool:
+    """Does whatever costs no more than a value keep to the limits of the box?"""
+    if not program.largest_cost or abs(value) >= UNLIMITED:
+        return False
+    lower, upper = program.with_row(program.cost, -UNLIMITED, value).implied
+    return bool((lower >= box.lower).all() and (upper <= box.upper).all())
+
+
+class Kept:
+    """A program that is relaxed again and again with other costs: each time from where the last one ended.
+
+    A changed cost leaves the last vertex possible, so the primal simplex goes on from there.
+    """
+
+    def __init__(self, program: IntegerProgram) -> None:
+        self.program = program
+        self.engine = _new_engine()
+        self.warm = False
+        _set(self.engine, "presolve", "off")
+        _load(self.engine, replace(program, cost=np.zeros_like(program.cost)), 0)
+        self._all = np.arange(len(program.cost), dtype=np.int32)
+
+    def relax(self, cost: Count, limit: Limit) -> Relaxation:
+        """The least of a cost for fractional x."""
+        engine = self.engine
+        iterations = limit.effort * ITERATIONS * min(1.0, ENTRIES / max(len(self.program.index), 1))
+        _set(engine, "simplex_iteration_limit", ceil(min(max(iterations, 1), _MOST)))
+        _set(engine, "time_limit", engine.getRunTime() + (inf if limit.seconds is None else limit.seconds))
+        _set(engine, "simplex_strategy", 4 if self.warm else 1)
+        if engine.changeColsCost(len(cost), self._all, cost.astype(np.float64)) == highspy.HighsStatus.kError:
+            raise GlasshouseBug("HiGHS does not take other costs; please report the version of highspy")
+        engine.run()
+        found = _relaxed(engine)
+        self.warm = found.status == _Status.kOptimal
+        return found
+
+
+class Growing:
+    """A program that is relaxed again and again with rows added or dropped, or other limits, from where it ended."""
+
+    def __init__(self, program: IntegerProgram) -> None:
+        self.engine = _new_engine()
+        _set(self.engine, "presolve", "off")
+        _load(self.engine, program, 0)
+        self._all = np.arange(len(program.cost), dtype=np.int32)
+        self._entries = max(len(program.index), 1)
+
+    def relax(self, limit: Limit) -> Relaxation:
+        """The least cost for fractional x."""
+        iterations = limit.effort * ITERATIONS * min(1.0, ENTRIES / self._entries)
+        _set(self.engine, "simplex_iteration_limit", ceil(min(max(iterations, 1), _MOST)))
+        self.engine.run()
+        return _relaxed(self.engine)
+
+    def basics(self) -> NDArray[np.int64]:
+        """What the vertex rests on: a variable by its number, a row r as -1 - r."""
+        status, basic = self.engine.getBasicVariables()
+        return np.empty(0, np.int64) if status == highspy.HighsStatus.kError else basic.astype(np.int64)
+
+    def multipliers(self, number: int) -> Float | None:
+        """The combination of rows in which one of the basics is left alone."""
+        status, row = self.engine.getBasisInverseRow(number)
+        return None if status == highspy.HighsStatus.kError else np.array(row, np.float64)
+
+    def add(self, coefficients: NDArray[np.int64], least: NDArray[np.int64]) -> None:
+        """Rows that must be no less than so much."""
+        for row, low in zip(coefficients, least, strict=True):
+            used = np.flatnonzero(row)
+            self.engine.addRow(float(low), inf, len(used), used.astype(np.int32), row[used].astype(np.float64))
+
+    def drop(self, rows: NDArray[np.int64]) -> None:
+        self.engine.deleteRows(len(rows), rows.astype(np.int32))
+
+    def limit_to(self, lower: Count, upper: Count) -> None:
+        """Other limits of the variables."""
+        low = np.where(lower <= -UNLIMITED, -inf, lower).astype(np.float64)
+        high = np.where(upper >= UNLIMITED, inf, upper).astype(np.float64)
+        self.engine.changeColsBounds(len(self._all), self._all, low, high)
 
 
 def _whole(program: IntegerProgram, x: Float | None) -> Count | None:
@@ -152,11 +263,15 @@ def _whole(program: IntegerProgram, x: Float | None) -> Count | None:
 def _engine() -> Any:
     """This thread's HiGHS, with our options set once."""
     if not hasattr(_engines, "highs"):
-        engine = highspy._core._Highs()  # the plain binding: the class around it sets up callbacks we do not use
-        for name, value in OPTIONS.items():
-            _set(engine, name, value)
-        _engines.highs = engine
+        _engines.highs = _new_engine()
     return _engines.highs
+
+
+def _new_engine() -> Any:
+    engine = highspy._core._Highs()  # the plain binding: the class around it sets up callbacks we do not use
+    for name, value in OPTIONS.items():
+        _set(engine, name, value)
+    return engine
 
 
 def _set(engine: Any, name: str, value: object) -> None:
@@ -171,6 +286,18 @@ def _run(engine: Any, program: IntegerProgram, integrality: int, seconds: float)
     the basis and skips presolve.
     """
     _set(engine, "time_limit", engine.getRunTime() + seconds)  # its clock goes on from one program to the next
+    _load(engine, program, integrality)
+    if integrality and program.known is not None:
+        start = highspy.HighsSolution()
+        start.col_value = program.known.astype(np.float64).tolist()
+        if engine.setSolution(start) == highspy.HighsStatus.kError:
+            raise GlasshouseBug("HiGHS does not take a solution to start from; please report the program")
+    if engine.run() == highspy.HighsStatus.kError and engine.getModelStatus() not in _STUCK:
+        raise GlasshouseBug(f"HiGHS failed with {engine.getModelStatus()}; please report the program")
+
+
+def _load(engine: Any, program: IntegerProgram, integrality: int) -> None:
+    """Give a program to an engine, which forgets the one before."""
     n = len(program.cost)
     status = engine.passModel(
         n,
@@ -193,10 +320,3 @@ def _run(engine: Any, program: IntegerProgram, integrality: int, seconds: float)
         raise GlasshouseBug(f"HiGHS does not take a program of {n} variables; please report the program")
     if engine.clearSolver() == highspy.HighsStatus.kError:
         raise GlasshouseBug("HiGHS does not forget the problem before; please report the version of highspy")
-    if integrality and program.known is not None:
-        start = highspy.HighsSolution()
-        start.col_value = program.known.astype(np.float64).tolist()
-        if engine.setSolution(start) == highspy.HighsStatus.kError:
-            raise GlasshouseBug("HiGHS does not take a solution to start from; please report the program")
-    if engine.run() == highspy.HighsStatus.kError and engine.getModelStatus() not in _STUCK:
-        raise GlasshouseBug(f"HiGHS failed with {engine.getModelStatus()}; please report the program")

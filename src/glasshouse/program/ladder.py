@@ -2,8 +2,8 @@
 
 The relaxation comes first: it often ends with a whole x, and its bound and duals open shortcuts. A shortcut finds an x
 in fewer variables, or by a search that the duals guide; where that meets the relaxation's bound, nothing need branch.
-What branch and bound claims is checked in integers, proved by a bound in rational arithmetic where that is tight, and
-otherwise put to a second solver.
+What branch and bound claims is checked in integers and proved: by a bound in rational arithmetic where that is tight,
+otherwise by cuts and cases (`cases`). What they leave open is put to a second solver.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program import search
 from glasshouse.program.bounds import Cost
+from glasshouse.program.cases import closed
 from glasshouse.program.confirm import two_engines
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
@@ -51,7 +52,7 @@ class Rung(IntEnum):
 
 @dataclass(frozen=True)
 class Ladder:
-    """The rungs that may be used: a search of so many steps (0: none), and solvers, the second of which confirms.
+    """The rungs that may be used: a search of so many steps (0: none), and solvers, the second of which comes last.
 
     Between the two, a search of `guided` steps uses what the first solver's relaxation knows.
     """
@@ -61,9 +62,17 @@ class Ladder:
     guided: int = GUIDED
     engines: tuple[Solver, ...] = (highs, cpsat)
     limit: Limit = LIMIT
+    cases: bool = True  # claims are proved by cuts and cases before a second solver is asked
 
 
 CLIMB = Ladder()  # what is used where nothing else is said
+
+
+def without_branching(ladder: Ladder) -> Ladder:
+    """The rungs up to the relaxation, whose bounds are proved; but all of them if much effort is asked for."""
+    if ladder.limit.effort >= LIMIT.effort:
+        return ladder
+    return replace(ladder, engines=ladder.engines[:1], limit=replace(ladder.limit, branches=False))
 
 
 def relaxation(program: IntegerProgram, ladder: Ladder) -> Solution:
@@ -82,11 +91,23 @@ def engage(program: IntegerProgram, ladder: Ladder, *, confirm: bool) -> Solutio
 
 
 def confirmed(program: IntegerProgram, solution: Solution, ladder: Ladder) -> Solution:
-    """Put what the first solver claims to the second, unless it is proved."""
+    """Prove what the first solver claims, by cuts and cases; if that takes too long, put it to the second."""
     claims = solution.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
-    if claims and solution.proof == Proof.UNDECIDED and len(ladder.engines) > 1:
-        return two_engines(program, solution, ladder.engines[1], ladder.limit)
-    return solution
+    if not claims or solution.proof != Proof.UNDECIDED or not ladder.engines:
+        return solution
+    if ladder.cases:
+        proved = closed(program, solution.x, solution.floor, ladder.limit)
+        if proved.proof == Proof.EXACT or _refuted(program, solution, proved):
+            return proved
+        solution = replace(solution, floor=higher(solution.floor, proved.floor))
+    return two_engines(program, solution, ladder.engines[1], ladder.limit) if len(ladder.engines) > 1 else solution
+
+
+def _refuted(program: IntegerProgram, claim: Solution, found: Solution) -> bool:
+    """Was something found that the first solver said there is not?"""
+    if found.x is None:
+        return False
+    return claim.x is None or program.value(found.x) < program.value(claim.x)
 
 
 # What a relaxation makes possible: an x, given the relaxation and, once a solver has branched, what it holds. The
@@ -130,6 +151,9 @@ def solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None = None
         x = start if held is None or held.x is None else straight.gathered(held.x)
         if x is None:
             return None
+        known = int(cost.of(x).sum()) - straight.left_out
+        if relaxed.floor is not None and known <= relaxed.floor:  # nothing is cheaper than what is known
+            return Solution(Outcome.OPTIMAL, straight.spread(x), known, known, Proof.EXACT)
         found = None
         if relaxed.duals is not None and ladder.guided:
             steps = ladder.guided * (GUIDED_LAST if turn == 2 else 1)

@@ -27,11 +27,13 @@ class Least:
 
 
 def least(
-    problem: Problem, witnesses: Sequence[Array], ladder: Ladder, open_: NDArray[np.bool_] | None = None
-) -> Least:
+    problem: Problem, witnesses: Sequence[Array], ladder: Ladder, open_: NDArray[np.bool_] | None = None,
+    *, ask: bool = True,
+) -> Least:  # fmt: skip
     """The least of every variable that counts records; of others, what is known without asking.
 
-    `witnesses` solve every program; those not `open_` have no other solution.
+    `witnesses` solve every program; those not `open_` have no other solution. Without `ask`, what propagation and the
+    witnesses tell.
     """
     whole = problem.split(propagate=ladder.propagate)
     known = np.array(witnesses)
@@ -44,7 +46,11 @@ def least(
     for part in np.flatnonzero(asked[whole.owner]):
         variables, owner = whole.variables(int(part)), int(whole.owner[part])
         counts = problem.counted[variables]
-        if (met[variables] > low[variables])[counts].any():
+        if not (met[variables] > low[variables])[counts].any():
+            continue
+        if not ask:
+            weakest[owner] = ORDER.index(Proof.UNDECIDED)
+        else:
             found = _of_part(whole.parts.only(int(part)), known[:, variables], ladder, counts)
             (end,) = found.ends
             low[variables], met[variables] = end.bound, end.met

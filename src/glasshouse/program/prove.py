@@ -25,8 +25,16 @@ _CLOSE = 1e-6  # a dual this near to a fraction is taken to be it
 _DOUBLE = 2**53  # integers below this are exact in floating point
 
 
-def dual_bound(program: IntegerProgram, duals: Float, cost: Count | None = None) -> int | None:
-    """A number that the cost of no x that fits is below, from any row duals; None when they give none."""
+FINER = 2**44  # for multipliers of rows with large coefficients
+
+
+def dual_bound(
+    program: IntegerProgram, duals: Float, cost: Count | None = None, wanted: int | None = None
+) -> int | None:
+    """A number that the cost of no x that fits is below, from any row duals; None when they give none.
+
+    Where it is less than `wanted`, the duals are taken as finer fractions, which takes longer.
+    """
     target = program.cost if cost is None else cost
     y = _tame(duals)
     best: int | None = None
@@ -40,6 +48,9 @@ def dual_bound(program: IntegerProgram, duals: Float, cost: Count | None = None)
                 best = found if best is None else max(best, found)
                 if meant:
                     break
+    if wanted is not None and (best is None or best < wanted):
+        found = _bound(program, np.rint(y * FINER), FINER, target)
+        best = found if best is None or (found is not None and found > best) else best
     return best
 
 
@@ -66,8 +77,31 @@ def _tame(values: Float) -> Float:
     return np.asarray(values, np.float64)
 
 
+def within(program: IntegerProgram, duals: Float, most: int, divisor: int = 2**20) -> tuple[Count, Count]:
+    """Limits of the variables that every x keeps to that fits and costs at most so much, from any row duals."""
+    lower, upper = program.lower.copy(), program.upper.copy()
+    parts = _parts(program, np.rint(_tame(duals) * divisor), divisor, program.cost)
+    if parts is None:
+        return lower, upper
+    total, rest = parts
+    room = divisor * most - total
+    for at in np.flatnonzero(rest):
+        price = int(rest[at])
+        if price > 0 and lower[at] > -UNLIMITED:
+            upper[at] = min(int(upper[at]), int(lower[at]) + max(room // price, -1))
+        elif price < 0 and upper[at] < UNLIMITED:
+            lower[at] = max(int(lower[at]), int(program.upper[at]) - max(room // -price, -1))
+    return lower, upper
+
+
 def _bound(program: IntegerProgram, multipliers: Float, denominator: int, cost: Count) -> int | None:
     """The bound of the duals multipliers / denominator, rounded up, as every cost is whole."""
+    parts = _parts(program, multipliers, denominator, cost)
+    return None if parts is None else -(-parts[0] // denominator)
+
+
+def _parts(program: IntegerProgram, multipliers: Float, denominator: int, cost: Count) -> tuple[int, Whole] | None:
+    """The bound times the denominator, and what the multipliers leave of the cost of each variable; None: no bound."""
     usable = np.where(multipliers > 0, program.row_lower > -UNLIMITED, program.row_upper < UNLIMITED)
     kept = np.where(usable, multipliers, 0.0)
     size = float(np.abs(kept).max()) if len(kept) else 0.0
@@ -85,11 +119,10 @@ def _bound(program: IntegerProgram, multipliers: Float, denominator: int, cost: 
     sides = np.where(up, lower, upper)
     rows = np.where(y > 0, program.row_lower, program.row_upper)
     if fast and np.abs(rest.astype(np.float64)) @ np.abs(sides) + np.abs(kept) @ np.abs(rows) < SAFE / 2:
-        total = int(y @ rows) + int(rest @ sides)
-    else:
-        total = sum(a * b for a, b in zip(y.tolist(), rows.tolist(), strict=True))
-        total += sum(a * b for a, b in zip(rest.tolist(), sides.tolist(), strict=True))
-    return -(-total // denominator)
+        return int(y @ rows) + int(rest @ sides), rest
+    total = sum(a * b for a, b in zip(y.tolist(), rows.tolist(), strict=True))
+    total += sum(a * b for a, b in zip(rest.tolist(), sides.tolist(), strict=True))
+    return total, rest
 
 
 def _combined(program: IntegerProgram, y: Whole) -> Whole:

@@ -79,8 +79,11 @@ def farthest(
     on: Collection[Recode] = (),
     within: Predicate = EVERYONE,
     among: NDArray[np.bool_] | None = None,
+    known: Start | None = None,
 ) -> Farthest:
     """A fitting histogram at the greatest L1 distance from the start, with a proved bound.
+
+    `known` is a histogram that may fit, and may be far.
 
     The distance is taken on the cells of `within`, in the places `among` all (by default every one), and on attributes
     coarsened by the recodes `on`. Where every fitting histogram has the same total, the distance falls by two for each
@@ -102,7 +105,8 @@ def farthest(
         without_end = (whole.upper >= UNLIMITED) & (cost.above < 0)
         endless[problem.programs.program_of[without_end & ~whole.impossible[problem.programs.program_of]]] = True
         cost = cost._replace(above=np.where(without_end, 0, cost.above))
-        answers = minimum(whole, cost, ladder, start=begin, fitting=fitting)
+        near, there = (begin, fitting) if known is None else _cheaper(problem, cost, begin, fitting, known)
+        answers = minimum(whole, cost, ladder, start=near, fitting=there)
         x = answers.x
     else:
         group, knots, owner = _groups(problem, start, coarse, counted, among)
@@ -112,6 +116,19 @@ def farthest(
     twice = np.where(halved, 2, 1)
     distance, most = (twice * (total - cost) for cost in (answers.value, answers.floor))
     return Farthest(answers, x, np.where(endless, UNLIMITED, distance), np.where(endless, UNLIMITED, most))
+
+
+def _cheaper(
+    problem: Problem, cost: Cost, begin: Array, fitting: NDArray[np.bool_], known: Start
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Of two histograms the one that costs less, where it fits; and where one of them does."""
+    other, outside = problem.start(known.cell, known.place, known.counts)
+    fits = problem.programs.fit(other) & ~problem.bad & ~outside
+    owner, costs = problem.programs.program_of, np.zeros((2, len(problem.programs)), np.int64)
+    for side, x in enumerate((begin, other)):
+        np.add.at(costs[side], owner, cost.of(x))
+    better = fits & (~fitting | (costs[1] < costs[0]))
+    return np.where(better[owner], other, begin), fitting | fits
 
 
 def farthest_in_groups(

@@ -144,6 +144,7 @@ class Split:
     parts: Programs
     owner: Array  # the program of each part
     origin: Array  # the variable of the whole that each variable of a part is
+    row_origin: Array  # the row of the whole that each row of a part is
 
     def variables(self, part: int) -> Array:
         """The variables of the whole that those of a part are."""
@@ -159,8 +160,8 @@ def split(programs: Programs, refused: NDArray[np.bool_], *, propagate: bool = T
     system = programs.system
     label, slack = _reduce(programs.first, programs.row_first, system, lower, upper, impossible, propagate)
     arrays = _parts(programs.first, programs.row_first, system, lower, upper, label, slack, impossible)
-    *flat, owner, origin = arrays
-    return Split(programs, impossible, lower, upper, Programs(*flat), owner, origin)
+    *flat, owner, origin, row_origin = arrays
+    return Split(programs, impossible, lower, upper, Programs(*flat), owner, origin, row_origin)
 
 
 def with_sums(programs: Programs, group: Array, groups: Array) -> tuple[Programs, Array, Array]:
@@ -315,5 +316,5 @@ def _parts(first, row_first, system, lower, upper, label, slack, impossible):  #
                 known += coefficient[entry] * lower[variable]
         new_lower[row] = max(system.row_lower[old_row[row]] - known, -UNLIMITED)
         new_upper[row] = min(system.row_upper[old_row[row]] - known, UNLIMITED)
-    rest = (part_rows, new_lower, new_upper, new_starts, new_index, new_coefficient, owner, origin)
+    rest = (part_rows, new_lower, new_upper, new_starts, new_index, new_coefficient, owner, origin, old_row)
     return part_first, low, high, *rest

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
 from glasshouse.mechanism.account import fraction
+from glasshouse.model.printed import How, Keyed, Rounded
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.release import Line, Table, counted
 from glasshouse.model.schema import Predicate
@@ -46,6 +47,11 @@ class Rounding(StrEnum):
     DOWN = "down"
 
 
+AS_READ: dict[Rounding, How] = {
+    Rounding.RANDOM: "random", Rounding.NEAREST: "half-up", Rounding.UP: "up", Rounding.DOWN: "down",
+}  # fmt: skip
+
+
 def round_counts(counts: Count, base: int, how: Rounding, rng: np.random.Generator) -> Protected:
     """Round every count to a multiple of the base; only `random` uses chance.
 
@@ -56,17 +62,14 @@ def round_counts(counts: Count, base: int, how: Rounding, rng: np.random.Generat
     >>> told.shown.tolist(), told.lower.tolist(), told.upper.tolist()
     ([0, 5, 5, 5], [0, 3, 3, 3], [2, 7, 7, 7])
     """
-    if base < 2:
-        raise InputError(f"the base of rounding is {base}; expected 2 or more")
+    rule = Rounded(base, AS_READ[how])
     if how is Rounding.RANDOM:
         below, remainder = np.divmod(counts, base)
         shown = (below + (rng.integers(0, base, counts.shape) < remainder)) * base
-        less, more = base - 1, base - 1
     else:
         added = {Rounding.NEAREST: base // 2, Rounding.UP: base - 1, Rounding.DOWN: 0}[how]
         shown = (counts + added) // base * base
-        less, more = added, base - 1 - added
-    return Protected(shown, np.zeros(counts.shape, np.bool_), np.maximum(shown - less, 0), shown + more)
+    return Protected(shown, np.zeros(counts.shape, np.bool_), *rule.behind(shown))
 
 
 def suppress(counts: Count, below: int, *, hide_zeros: bool, also: NDArray[np.bool_]) -> Protected:
@@ -109,7 +112,7 @@ class PTable:
         """A p-table from rows of text: a count, a change and its probability (a decimal or a fraction)."""
         found: dict[int, list[tuple[int, Fraction]]] = {}
         for number, (count, change, probability) in enumerate(rows, start=1):
-            if not re.fullmatch(r"\d+", count) or not re.fullmatch(r"[+-]?\d+", change):
+            if not re.fullmatch(r"[0-9]{1,15}", count) or not re.fullmatch(r"[+-]?[0-9]{1,15}", change):
                 raise InputError(
                     f"p-table, entry {number}: count '{count}', change '{change}'; expected whole numbers, "
                     "and no count below 0"
@@ -135,15 +138,16 @@ class PTable:
             found.append((np.array(ends, np.uint64), np.array([change for change, _ in row], np.int64)))
         return tuple(found)
 
+    @cached_property
+    def rule(self) -> Keyed:
+        """What a reader of the numbers knows of it: which changes there can be."""
+        changes = tuple(frozenset(change for change, _ in row) for row in self.rows)
+        return Keyed(changes, changes[-1])
+
     def counts_behind(self, shown: int) -> tuple[int, int]:
         """The least and the most of the counts that may be printed as this number; the most is exact too."""
-        changes = [change for row in self.rows for change, _ in row]
-        behind = [
-            count
-            for count in range(max(0, shown - max(changes)), shown - min(changes) + 1)
-            if any(change == shown - count for change, _ in self.rows[min(count, self.top)])
-        ]
-        return min(behind), max(behind)
+        (lower,), (upper,) = self.rule.behind(np.array([shown]))
+        return int(lower), int(upper)
 
 
 def change_by_key(counts: Count, table: PTable, keys: Callable[[NDArray[np.int64]], NDArray[np.uint64]]) -> Protected:
@@ -161,10 +165,7 @@ def change_by_key(counts: Count, table: PTable, keys: Callable[[NDArray[np.int64
             ends, changes = table.chances[number]
             change[tuple(cells.T)] = changes[np.searchsorted(ends, keys(cells), side="right")]
     shown = counts + change
-    values, where = np.unique(shown, return_inverse=True)
-    behind = np.array([table.counts_behind(int(value)) for value in values], np.int64).reshape(-1, 2)
-    lower, upper = (behind[where.reshape(shown.shape), side] for side in (0, 1))
-    return Protected(shown, np.zeros(counts.shape, np.bool_), lower, upper)
+    return Protected(shown, np.zeros(counts.shape, np.bool_), *table.rule.behind(shown))
 
 
 class CellKeys:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.files.properties import rounded
+from glasshouse.files.shares import rounded
 from glasshouse.mechanism.account import Ledger
 from glasshouse.mechanism.gaussian import DiscreteGaussian
 from glasshouse.model.schema import Predicate, Schema

@@ -7,6 +7,7 @@ them: what they show is what `publish` lets everybody see. The same tables give 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -14,10 +15,12 @@ import polars as pl
 from glasshouse.assess.paper_tables import Column as PaperColumn
 from glasshouse.assess.paper_tables import PaperTable
 from glasshouse.files.output import private_file, row_writer
+from glasshouse.report.attacked import given_away
 from glasshouse.report.description import Cell, Column, Count, Measure, Report, Section, Share, Table
-from glasshouse.report.publish import THRESHOLD, publish
+from glasshouse.report.publish import THRESHOLD, Rule, publish
 from glasshouse.report.words import phrase, table
 
+PUBLIC = "tables-public"
 Row = Mapping[str, str | int | float | None]
 # what a number that is no ratio of two counts is about: the first of these that the row has
 _ABOUT = ("putative", "population", "households", "persons", "claims", "whole", "blocks")
@@ -29,14 +32,19 @@ def write_tables(
     """Write the tables into a folder, for the office and for everyone, and as data; the names of the files.
 
     `about` are sentences that stand under the title. `wholes` has, of a table that shows no counts, those whom each row
-    is about.
+    is about. If the public version would give somebody away, there is none, and the internal one says so.
     """
     from glasshouse.report.render.page import page  # renderers are slow to load
     from glasshouse.report.render.sheets import sheets
 
     inside = report_of(tables, about, wholes or {})
+    shared = publish(inside, THRESHOLD)
+    versions = {"tables": inside, PUBLIC: shared}
+    if away := given_away(inside, shared, THRESHOLD):
+        said = phrase("beside.no_public", where=", ".join(away))
+        versions = {"tables": replace(inside, about=f"{inside.about} {said}")}
     names = []
-    for name, report in (("tables", inside), ("tables-public", publish(inside, THRESHOLD))):
+    for name, report in versions.items():
         for ending, content in ((".xlsx", sheets(report)), (".html", page(report).encode())):
             with private_file(folder / f"{name}{ending}") as stream:
                 stream.write(content)
@@ -47,6 +55,11 @@ def write_tables(
             writer.write(one.frame)
         names.append(name)
     return names
+
+
+def unpublished(names: Sequence[str]) -> list[str]:
+    """What a run says of the tables it wrote, if there is no public version among them."""
+    return [] if f"{PUBLIC}.html" in names else [phrase("beside.not_written", file=f"{PUBLIC}.html")]
 
 
 def _padded(name: str) -> str:
@@ -63,7 +76,7 @@ def report_of(
         found = described(one, (wholes or {}).get(one.name), places)
         title = phrase("beside.table", name=one.name)
         sections.append(Section(f"section-{found.name}", title, "", (found,)))
-    said = " ".join([*about, phrase("beside.public", threshold=THRESHOLD)])
+    said = " ".join([*about, phrase("beside.public", threshold=THRESHOLD, fewest=Rule(THRESHOLD).fewest)])
     return Report(phrase("beside.title"), said, "internal", (), (), tuple(sections), (), (), listed=False)
 
 
@@ -113,6 +126,11 @@ def _goes_with_share(table: PaperTable, end: PaperColumn) -> bool:
 
 def _cell(column: PaperColumn, row: Row) -> Cell:
     value = row[column.name]
+    low, high = (_end(row.get(f"{column.name}_{end}")) for end in ("low", "high"))
+    if column.ratio is not None and not column.published:
+        part, whole, times = column.ratio
+        if row[part] is not None and row[whole] is not None:  # of nobody, too: a row of nobody is one of few
+            return Share(int(row[part] or 0), times * int(row[whole] or 0), low, high)
     if value is None:
         return None
     if column.kind in ("key", "word"):
@@ -122,11 +140,6 @@ def _cell(column: PaperColumn, row: Row) -> Cell:
     number = float(value)
     if column.published:
         return Measure(number, 0, "share")
-    low, high = (_end(row.get(f"{column.name}_{end}")) for end in ("low", "high"))
-    if column.ratio is not None:
-        part, whole, times = column.ratio
-        if row[part] is not None and row[whole]:
-            return Share(int(row[part] or 0), times * int(row[whole] or 0), low, high)
     return Measure(number, _about(column, row), "points" if column.name == "difference" else "share", low, high)
 
 

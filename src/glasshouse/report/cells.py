@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from typing import Final, Literal
 
 from glasshouse.report.language import one as one_text
@@ -14,7 +15,10 @@ Unit = Literal["count"] | Style
 
 @dataclass(frozen=True)
 class Count:
-    """So many. Of persons, or of what stands for persons (records, blocks); `people=False`: of tables, settings, ..."""
+    """So many. Of persons, or of what stands for persons (records, blocks, categories that occur in them).
+
+    `people=False`: of what is known without them, as tables and settings.
+    """
 
     value: int
     people: bool = True
@@ -22,16 +26,20 @@ class Count:
 
 @dataclass(frozen=True)
 class Share:
-    """A part of a whole, both counted; with an interval where it is an estimate."""
+    """A part of a whole, both counted; with an interval where it is an estimate. Of nobody it is no number.
+
+    `everybody`: the whole is all that the report is about, so that it is no secret how many they are.
+    """
 
     part: int
     whole: int
     low: float | None = None
     high: float | None = None
+    everybody: bool = False
 
     @property
     def value(self) -> float:
-        return self.part / self.whole
+        return self.part / self.whole if self.whole else nan
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class Measure:
     """A number that is no count, about `over` persons (0: about none, as a budget); a range where it is not exact.
 
     Shares and differences of shares (`points`) are given as fractions of 1, errors in points (`points off`) in points.
+    With an `end` it is only known to be under, or over, the value.
     """
 
     value: float
@@ -46,6 +55,7 @@ class Measure:
     style: Style
     low: float | None = None
     high: float | None = None
+    end: Literal["", "under", "over"] = ""
 
 
 class Hidden:
@@ -94,9 +104,10 @@ def words(cell: Cell) -> str:
         case Count():
             return f"{cell.value:,}"
         case Share():
-            return f"{cell.value:.1%}"
+            return f"{cell.value:.1%}" if cell.whole else DASH
         case Measure():
-            return styled(cell.value, cell.style)
+            value = styled(cell.value, cell.style)
+            return one_text(f"numbers.{cell.end}").format(value=value) if cell.end else value
 
 
 def literal(text: str) -> str:
@@ -154,4 +165,6 @@ def said(cell: Cell) -> str:
 
 def value_of(cell: Cell) -> float | None:
     """A cell as a number to draw, if it is one."""
+    if isinstance(cell, Share) and not cell.whole:
+        return None
     return float(cell.value) if isinstance(cell, (Count, Share, Measure)) else None

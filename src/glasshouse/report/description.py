@@ -78,7 +78,8 @@ class Table:
     column that counts the places behind a row, where single ones could be: the public version looks at it, or at
     `behind`, which has them for each row where no column does (None: not known). `panels`:
     the first column is a line over the rows that share it. Rows that share the words of the column `band` stand
-    together.
+    together. `order`: rows stand in the order of this column's numbers, the largest first or not. `inhabited`: rows are
+    of the areas where somebody is; in public, those of few go as well.
     """
 
     name: str
@@ -94,6 +95,8 @@ class Table:
     panels: bool = False
     band: int | None = None
     behind: tuple[int | None, ...] = ()
+    order: tuple[int, bool] | None = None
+    inhabited: bool = False
 
     def _repr_html_(self) -> str:
         """For notebooks: the numbers as they are printed, with their intervals."""
@@ -147,6 +150,7 @@ class Chart:
     scale: Literal["linear", "root"] = "linear"
     rule: float | None = None  # a number to compare with, as a dashed line
     bare: bool = False  # many narrow bars, without names
+    stacked: bool = field(default=False, repr=False)  # bars of a row stand end to end: parts of a whole
 
 
 @dataclass(frozen=True)
@@ -279,8 +283,40 @@ class Words:
     points: tuple[Sentence, ...] = ()
 
 
+Known = Literal["printed", "exact", "narrow", "wide", "unknown"]  # of a number of an office's table
+
+
+@dataclass(frozen=True)
+class Printed:
+    """An office's own table as it is printed: lines go down, places across, coloured by what is known of each number.
+
+    The table has a row for each number, line by line and in each place by place, with the ends of what was `printed`,
+    of what is `proved` (blank: no limit; both blank: nothing was printed), and a `note`. `lines` are labels with their
+    depths; `known` and `reasons` (the numbers that give it away, in words) are of each row. A sheet is about single
+    places: never in public.
+    """
+
+    name: str
+    title: str
+    says: Sentence
+    table: Table
+    lines: tuple[tuple[int, str], ...]
+    level: str
+    places: tuple[str, ...]
+    known: tuple[Known, ...]
+    reasons: tuple[tuple[str, ...], ...]
+    printed: tuple[int, int] = (2, 3)  # columns
+    proved: tuple[int, int] = (4, 5)
+    note: int = 7
+
+    def __post_init__(self) -> None:
+        numbers = len(self.lines) * len(self.places)
+        if not len(self.table.rows) == len(self.known) == len(self.reasons) == numbers:
+            raise GlasshouseBug(f"the printed table '{self.name}' does not have a row for each of {numbers} numbers")
+
+
 Picture = Chart | Curves | Tiles | Map
-Block = Words | Table | Picture | Explorer | Noise
+Block = Words | Table | Picture | Explorer | Noise | Printed
 
 
 @dataclass(frozen=True)
@@ -306,11 +342,15 @@ class Section:
     lead: Sentence  # one or two sentences: the answer
     blocks: tuple[Block, ...]
     records: bool = False  # about single persons or places: never in public
+    ranks: bool = False  # the lead names what is greatest or least, by exact numbers
 
 
 @dataclass(frozen=True)
 class Report:
-    """All of it. `findings` are thresholds that were exceeded; `certificate` is what the run was, key by key."""
+    """All of it. `findings` are thresholds that were exceeded; `certificate` is what the run was, key by key.
+
+    `digests` are those of the run and of its inputs; in public there are none, or they are `keyed`.
+    """
 
     title: str
     about: str
@@ -323,6 +363,8 @@ class Report:
     thresholds: int = 0  # how many were set, exceeded or not
     verdict: Sentence = ""  # all of it in one sentence
     listed: bool = True  # its numbers are in numbers.csv, and the page's script tells of each
+    digests: tuple[tuple[str, str], ...] = ()
+    keyed: bool = False
 
     def __post_init__(self) -> None:
         units = {one.term: one.units for one in self.definitions if one.units}

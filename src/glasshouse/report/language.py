@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.errors import GlasshouseBug, unknown
+from glasshouse.scenarios.toml import read_toml
 
 _LANGUAGE: ContextVar[str | Path] = ContextVar("language", default="en")
 
@@ -37,10 +37,8 @@ def language(name: str | Path) -> Iterator[None]:
 @cache
 def _told(name: str | Path) -> Mapping[str, object]:
     if isinstance(name, Path):
-        return tomllib.loads(name.read_text(encoding="utf-8"))
-    return tomllib.loads(
-        (resources.files("glasshouse") / "report" / "text" / f"{name}.toml").read_text(encoding="utf-8")
-    )
+        return read_toml(name)
+    return read_toml(Path(str(resources.files("glasshouse") / "report" / "text" / f"{name}.toml")))
 
 
 def all_of(key: str) -> object:

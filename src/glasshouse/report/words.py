@@ -15,6 +15,7 @@ from glasshouse.report.description import (
     Definition,
     Hidden,
     Measure,
+    Report,
     Said,
     Sentence,
     Share,
@@ -24,8 +25,8 @@ from glasshouse.report.description import (
 from glasshouse.report.language import all_of, entries, has, language, languages, one, several, table
 
 __all__ = [
-    "all_of", "columns", "entries", "joined", "language", "languages", "measured", "phrase", "plain", "say",
-    "several", "table", "worse_of",
+    "all_of", "certified", "columns", "entries", "joined", "language", "languages", "measured", "phrase", "plain",
+    "say", "several", "table", "worse_of",
 ]  # fmt: skip
 _CELLS = (Count, Share, Measure, Hidden)
 
@@ -75,6 +76,12 @@ def measured(term: str, value: float, over: int, low: float | None = None, high:
 def worse_of(meaning: Definition) -> str:
     """Which way is worse, in words."""
     return phrase(f"worse.{meaning.worse}") if meaning.worse else ""
+
+
+def certified(report: Report) -> list[tuple[str, str]]:
+    """The certificate line by line: what the run was, then its digests."""
+    how = "page.digest_keyed" if report.keyed else "page.digest"
+    return [*report.certificate, *((role, phrase(how, digest=digest)) for role, digest in report.digests)]
 
 
 def joined(*sentences: Sentence) -> Sentence:

@@ -9,18 +9,28 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import resources
+from itertools import product
 from pathlib import Path
 
 from glasshouse.errors import InputError, unknown
+from glasshouse.limits import CODE_LENGTH, LINES, NAME_LENGTH, SPELLINGS, TOML_BYTES
 from glasshouse.model.geography import Geography
-from glasshouse.model.release import Table, attributes_counted
+from glasshouse.model.printed import EXACT, Printed
+from glasshouse.model.release import Line, Table, attributes_counted
 from glasshouse.model.schema import Attribute, Group, Recode, Schema
 from glasshouse.model.wording import Wording, plain_wording
 from glasshouse.scenarios.households import Household
 from glasshouse.scenarios.households import read as read_household
+from glasshouse.scenarios.layout import Layout
+from glasshouse.scenarios.layout import read as read_layout
 from glasshouse.scenarios.occupancy import Occupancy
 from glasshouse.scenarios.occupancy import read as read_occupancy
-from glasshouse.scenarios.parse import KINDS, Official, Parser, Toml, bins, dict_of, only, spell, within
+from glasshouse.scenarios.parse import KINDS, Official, Parser, Toml, dict_of, only, within
+from glasshouse.scenarios.printed import read as read_printed
+from glasshouse.scenarios.shape import refuse_other_kinds
+from glasshouse.scenarios.spelling import bins, spell
+from glasshouse.scenarios.toml import is_there, read_toml
+from glasshouse.text import harmful
 
 __all__ = ["Archive", "Official", "Scenario", "bins", "known_scenarios", "load", "spell", "strategy_query"]
 
@@ -61,6 +71,9 @@ class Scenario:
     occupancy: Occupancy | None = None  # what another agency says of the same households, and a rule for them
     source: str = field(default="", compare=False)  # the name or folder it was loaded by
     household: Household | None = None  # of persons: who lives together, and what makes households alike
+    layout: Layout | None = None  # how the office's own table files are laid out, if the scenario says so
+    printed: Printed = EXACT  # how the office prints its numbers
+    places: Path | None = None  # a list of the office's codes and names of places, if its codes do not nest
 
     @cached_property
     def by_table(self) -> dict[str, Table]:
@@ -117,6 +130,12 @@ class Scenario:
     def wording(self) -> Wording:
         """The words for descriptions of records: the scenario's own, or names and labels."""
         return self.claim or plain_wording(self.schema, self.recodes)
+
+    def said(self, table: Table, line: Line) -> str:
+        """What a line counts, in words."""
+        if line.predicate is None or line.predicate.empty:  # answers, or nobody
+            return f"{table.title}: {line.label}"
+        return self.wording.said(self.schema, line.predicate)
 
     @cached_property
     def attributes_used(self) -> frozenset[str]:
@@ -180,22 +199,21 @@ def load(name: str) -> Scenario:
     """Load a built-in scenario by name, or a scenario of your own by the path of its folder."""
     if name in known_scenarios():
         folder = Path(str(resources.files("glasshouse") / "scenarios" / "data" / name))
-    elif (Path(name) / "scenario.toml").is_file():
+    elif is_there(Path(name) / "scenario.toml"):
         folder = Path(name)
-    elif Path(name).name == "scenario.toml" and Path(name).is_file():
+    elif Path(name).name == "scenario.toml" and is_there(name):
         folder = Path(name).parent
-    elif Path(name).is_dir():
+    elif len(name) <= NAME_LENGTH and Path(name).is_dir():
         raise InputError(f"{name} has no scenario.toml; a scenario is a folder with one")
     else:
         raise InputError(
-            f"unknown scenario '{name}'; known: {', '.join(known_scenarios())}; "
+            f"unknown scenario '{name[:NAME_LENGTH]}'; known: {', '.join(known_scenarios())}; "
             "or give the path of a folder that has a scenario.toml"
         )
     source = folder / "scenario.toml"
+    toml = read_toml(source)
     try:
-        return replace(_Assembly(folder).scenario(tomllib.loads(source.read_text(encoding="utf-8"))), source=name)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{source}: not valid TOML in UTF-8: {error}") from None
+        return replace(_Assembly(folder).scenario(toml), source=name)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
     except OSError as error:
@@ -213,8 +231,9 @@ class _Assembly:
 
     def scenario(self, toml: Toml) -> Scenario:
         keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure occupancy"
-        keys += " reference household"
+        keys += " reference household files printed"
         only(toml, "the top level", required="title geography attribute table", optional=keys)
+        refuse_other_kinds(toml)
         patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
         self.parser = Parser(toml, patterns)
         archives = toml.get("archive", [])
@@ -227,11 +246,15 @@ class _Assembly:
                 f"table {name}", self.parser.tables, name, entry, dict_of(toml, "iteration"), catalogue, geography
             )
         ]
+        if not tables:
+            raise InputError("[table] is empty; expected at least one table")
         _refuse_doubles(tables)
         if not catalogue:
             catalogue = {table.name: Official(table.name, len(table.lines), 0) for table in tables}
-        for pattern in patterns:
-            spell(pattern, tables[0].name, 1)
+        if len(patterns) * sum(one.lines for one in catalogue.values()) > SPELLINGS:
+            raise InputError(f"variables have more than {SPELLINGS:,} names, in all spellings; expected fewer aliases")
+        for pattern, name in product(patterns, catalogue):
+            spell(pattern, name, 1)
         bins, unique_on, compared = within("compare", self.compare, dict_of(toml, "compare"))
         return Scenario(
             name=self.folder.name,
@@ -256,6 +279,9 @@ class _Assembly:
             household=within("household", read_household, toml["household"], self.parser, geography)
             if "household" in toml
             else None,
+            layout=within("files", read_layout, toml["files"], self.parser) if "files" in toml else None,
+            printed=within("printed", read_printed, dict_of(toml, "printed"), self.folder),
+            places=self.places(dict_of(toml, "geography")),
         )
 
     def compare(self, toml: Toml) -> tuple[dict[str, Recode], tuple[str, ...], tuple[str, str]]:
@@ -311,9 +337,15 @@ class _Assembly:
         return {column: tuple(str(code) for code in codes) for column, codes in dict_of(toml, "leave_out").items()}
 
     def geography(self, toml: Toml) -> Geography:
-        only(toml, "geography", required="place unit levels", optional="compose")
+        only(toml, "geography", required="place unit levels", optional="compose places")
         compose = tuple(tuple(_column(word) for word in line.split()) for line in toml.get("compose", []))
         return Geography(dict_of(toml, "levels"), toml["place"], toml["unit"], compose=compose)
+
+    def places(self, toml: Toml) -> Path | None:
+        path = self.folder / Path(toml["places"]).name if "places" in toml else None
+        if path is not None and not path.is_file():
+            raise InputError(f"geography: there is no {path}; expected a list of places: level, code, name, geoid")
+        return path
 
     def archive(self, toml: Toml) -> Archive:
         only(toml, "archive", required="suffix geography delimiter fileid sumlev", optional="lacks")
@@ -329,9 +361,19 @@ class _Assembly:
         )
 
     def catalogue(self, name: str) -> dict[str, Official]:
-        with (self.folder / Path(name).name).open(encoding="utf-8", newline="") as file:
-            rows = [Official(row["table"], int(row["lines"]), int(row["segment"])) for row in csv.DictReader(file)]
-        return {row.table: row for row in rows}
+        path = self.folder / Path(name).name
+        if path.is_file() and path.stat().st_size > TOML_BYTES:
+            raise InputError(f"{path.name}: more than {TOML_BYTES >> 20} MiB; expected a catalogue of at most that")
+        found: dict[str, Official] = {}
+        with path.open(encoding="utf-8", newline="") as file:
+            try:
+                for line, row in enumerate(csv.DictReader(file), 2):
+                    found[row["table"]] = within(f"{path.name}, line {line}", _official, row, found)
+            except (csv.Error, UnicodeDecodeError) as error:
+                raise InputError(f"{path.name}: cannot be read ({error}); expected a CSV file in UTF-8") from None
+        if sum(one.lines for one in found.values()) > LINES:
+            raise InputError(f"{path.name}: more than {LINES:,} lines of tables; expected fewer")
+        return found
 
 
 def _refuse_doubles(tables: list[Table]) -> None:
@@ -344,9 +386,19 @@ def _refuse_doubles(tables: list[Table]) -> None:
             owner[line.variable] = table.name
 
 
+def _official(row: Mapping[str, str], known: Collection[str]) -> Official:
+    """A row of a catalogue."""
+    name, numbers = row["table"] or "", [row["lines"] or "", row["segment"] or ""]
+    if not name or len(name) > NAME_LENGTH or harmful(name) is not None or name in known:
+        raise InputError(f"the table is '{name[:40]}'; expected a name that no other table has")
+    if not all(re.fullmatch("[0-9]{1,6}", number) for number in numbers) or int(numbers[0]) < 1:
+        raise InputError(f"lines and segment are {numbers}; expected whole numbers, lines from 1 up")
+    return Official(name, int(numbers[0]), int(numbers[1]))
+
+
 def _column(word: str) -> tuple[str, int]:
     """A column and the width of its codes, as in `TRACT:6`."""
-    match = re.fullmatch(r"(\w+):(\d+)", word)
-    if not match:
-        raise InputError(f"geography: '{word}' is not a column with a width, such as NAME:6")
+    match = re.fullmatch(r"(\w+):([0-9]{1,3})", word)
+    if not match or int(match[2]) > CODE_LENGTH:
+        raise InputError(f"geography: '{word}' is not a column with a width up to {CODE_LENGTH}, such as NAME:6")
     return match[1], int(match[2])

@@ -101,6 +101,7 @@ class Occupancy:
     whole: Mapping[str, tuple[str, ...]]  # columns that are shares of one whole, by its name; units from the smallest
     keys: Mapping[str, Key]
     measures: Mapping[str, Key]
+    people: str = ""  # the column of a property file that says how many persons live there; "" if none does
 
     def model(self, name: str) -> Model:
         if name not in self.models:
@@ -121,6 +122,18 @@ class Occupancy:
         named = [c for model in self.models.values() for s in model.statements if s.share for c in s.columns]
         return {column: self.spelled.get(column, ()) for column in dict.fromkeys(named)}
 
+    @property
+    def counts(self) -> dict[str, tuple[str, ...]]:
+        """Every column of counts that some model looks at, and its other names."""
+        said = [s for model in self.models.values() for s in model.statements if s.of_property and not s.share]
+        return {column: self.spelled.get(column, ()) for s in said for column in s.columns}
+
+    @property
+    def shares_of_units(self) -> tuple[str, ...]:
+        """The columns of percentages that may be of units."""
+        said = [s for model in self.models.values() for s in model.statements if s.units]
+        return tuple(dict.fromkeys(column for s in said for column in s.columns))
+
     def variables(self, model: Model) -> tuple[str, ...]:
         """The census numbers that a model looks at."""
         named = [s.name for s in model.statements if not s.of_property]
@@ -137,6 +150,7 @@ def read(toml: Mapping[str, Any], parser: Parser, tables: Sequence[Table]) -> Oc
             raise unknown(f"variable of '{role}'", toml[role], census)
     known = {name: _statistic(name, entry, parser) for name, entry in dict_of(toml, "property").items()}
     lines = {table.name: [line.variable for line in table.leaves] for table in tables}
+    everybody = answers(parser.schema, EVERYONE, str(toml["members"][0]))
     flags = {name: parser.predicate(entry) for name, entry in dict_of(toml, "flag").items()}
     models = {
         name: _model(name, entry, census | known, lines, parser.schema)
@@ -162,6 +176,7 @@ def read(toml: Mapping[str, Any], parser: Parser, tables: Sequence[Table]) -> Oc
         whole={name: tuple(columns) for name, columns in dict_of(toml, "whole").items()},
         keys={name: _key(name, parts, parser, flags) for name, parts in dict_of(toml, "key").items()},
         measures={name: _key(name, parts, parser, flags) for name, parts in dict_of(toml, "measure").items()},
+        people=next((one.columns[0] for one in known.values() if not one.share and one.adds == everybody), ""),
     )
     if any(not broken <= found.subsidised for broken in found.breaks):
         raise InputError("a rule on subsidised households must name only them; see 'breaks' and 'subsidised'")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, combinations
+from math import prod
 from typing import Any, TypeVar, cast
 
 from glasshouse.errors import InputError, unknown
+from glasshouse.limits import ATTRIBUTES, LINES, RECORDS, WAYS
 from glasshouse.model.geography import Geography
 from glasshouse.model.release import OfWhich, Table, build_sums, build_table
 from glasshouse.model.schema import EVERYONE, Attribute, Group, Impossible, Predicate, Reading, Recode, Schema
 from glasshouse.model.wording import Clause, Noun, Wording, labels_of_groups, single_levels
+from glasshouse.scenarios.spelling import binned, bins, members, numbers_of, refuse_levels, spell, spellings
+from glasshouse.scenarios.toml import found as shown
+from glasshouse.text import is_whole
 
 Toml = Mapping[str, Any]
 Made = TypeVar("Made")
@@ -33,59 +38,25 @@ class Official:
     segment: int
 
 
-def spell(pattern: str, table: str, line: int) -> str:
-    """The name of a variable: `{letters}{number:3}{iteration:1}{line:3}` makes P012A003 of line 3 of table P12A.
-
-    The fields are the parts of the table's name (P, 12, A), the whole of it, and the line; a width pads with zeros.
-
-    >>> spell("{letters}{number:3}{iteration:1}{line:3}", "PCT12", 3)
-    'PCT0120003'
-    """
-    parts = re.fullmatch(r"([A-Za-z]+)(\d+)([A-Za-z]*)", table)
-    values = {"table": table, "line": str(line)}
-    if parts:
-        values |= {"letters": parts[1], "number": parts[2], "iteration": parts[3]}
-
-    def fill(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise InputError(
-                f"variable pattern '{pattern}' has no meaning for table '{table}': '{match[1]}' is not known"
-            )
-        return values[match[1]].rjust(int(match[2] or 0), "0")
-
-    return re.sub(r"\{(\w+)(?::(\d))?\}", fill, pattern)
-
-
-def bins(text: str, top: int) -> list[range]:
-    """Read bins of whole numbers: `0-4` is one bin, `0..4` five of one number each, `85+` all from 85 on.
-
-    >>> [list(group) for group in bins("0..2 3-4 6+", top=7)]
-    [[0], [1], [2], [3, 4], [6, 7]]
-    """
-    found = []
-    for word in text.split():
-        match = re.fullmatch(r"(\d+)(?:(-|\.\.)(\d+)|(\+))?", word)
-        if not match:
-            raise InputError(f"'{word}' is not a bin; expected 7, 0-4, 0..4 or 85+")
-        first = int(match[1])
-        last = top if match[4] else int(match[3] or first)
-        if not first <= last <= top:
-            raise InputError(f"bin '{word}' does not lie within 0 to {top}")
-        found += [range(n, n + 1) for n in range(first, last + 1)] if match[2] == ".." else [range(first, last + 1)]
-    return found
-
-
 class Parser:
     """Turns entries about records and tables into nouns; the attributes come first, the rest names their levels."""
 
     def __init__(self, toml: Toml, patterns: tuple[str, ...]) -> None:
         self.patterns = patterns
+        self.lines_left = LINES  # that tables may have
         attributes = tuple(
             within(f"attribute {name}", self.attribute, name, entry)
             for name, entry in dict_of(toml, "attribute").items()
         )
         self.schema = Schema(attributes)
-        zeros = [zero for entry in toml.get("impossible", []) for zero in self.impossible(entry)]
+        if len(attributes) > ATTRIBUTES:
+            raise InputError(f"{len(attributes)} attributes; expected at most {ATTRIBUTES}")
+        if prod(map(len, attributes)) > RECORDS:
+            raise InputError(
+                f"the levels of all attributes make more than {RECORDS:.1e} different records; expected fewer levels"
+            )
+        _refuse_one_column(attributes)
+        zeros = [zero for entry in toml.get("impossible", []) for zero in within("impossible", self.impossible, entry)]
         self.schema = Schema(attributes, tuple(zeros))
         self.recodes = {
             name: within(f"recode {name}", self.recode, name, entry) for name, entry in dict_of(toml, "recode").items()
@@ -98,9 +69,10 @@ class Parser:
         numbers: dict[str, tuple[int, ...]] = {}
         if "counts" in toml:
             only(toml, where, required="counts rest most", optional="label")
-            labels, readings, numbers = _members(where, toml)
+            labels, readings, numbers = members(where, toml)
         elif "subsets" in toml:
             flags = tuple(toml["subsets"])
+            refuse_levels(where, 2 ** min(len(flags), 64) - 1)  # before they are made
             chosen = [set(some) for size in range(1, len(flags) + 1) for some in combinations(flags, size)]
             labels = tuple("+".join(flag for flag in flags if flag in some) for some in chosen)
             readings = [Reading(flags, tuple((tuple(str(int(flag in some)) for flag in flags),) for some in chosen))]
@@ -108,16 +80,18 @@ class Parser:
             if "range" in toml:
                 if not (isinstance(toml["range"], list) and [type(end) for end in toml["range"]] == [int, int]):
                     raise InputError(
-                        f"{where}: range is {toml['range']!r}; expected two whole numbers such as [0, 110]"
+                        f"{where}: range is {shown(toml['range'])}; expected two whole numbers such as [0, 110]"
                     )
+                refuse_levels(where, toml["range"][1] + 1 - toml["range"][0])
                 labels = tuple(str(number) for number in range(toml["range"][0], toml["range"][1] + 1))
                 if toml["range"][0] >= 0:
                     numbers = {name: tuple(range(toml["range"][0], toml["range"][1] + 1))}
             else:
                 labels = tuple(need(toml, where, "levels"))
-            readings = [Reading((column,), _spellings(toml.get("codes", list(labels))))]
+                refuse_levels(where, len(labels))
+            readings = [Reading((column,), spellings(toml.get("codes", list(labels))))]
         for other, text in dict_of(toml, "from").items():
-            readings.append(Reading((other,), _spellings(text)))
+            readings.append(Reading((other,), spellings(text)))
         return Attribute(name, labels, tuple(readings), numbers)
 
     def impossible(self, toml: Toml) -> list[Impossible]:
@@ -127,7 +101,15 @@ class Parser:
             raise unknown("kind of impossible", kind, KINDS)
         where = self.predicate({key: value for key, value in toml.items() if key not in ("reason", "kind", "unless")})
         must = [self.predicate({name: {"not": value}}) for name, value in dict_of(toml, "unless").items()]
-        return [Impossible(where & other, reason, kind) for other in must or [EVERYONE]]
+        found = [Impossible(where & other, reason, kind) for other in must or [EVERYONE]]
+        for zero in found:
+            if zero.predicate == EVERYONE or zero.predicate.empty:
+                said = "every record" if zero.predicate == EVERYONE else "no record"
+                raise InputError(
+                    f"impossible '{reason}' is about {said}; expected the levels that cannot be, of one attribute or "
+                    "several"
+                )
+        return found
 
     def predicate(self, toml: Toml) -> Predicate:
         return self.schema.where(
@@ -143,10 +125,12 @@ class Parser:
         if isinstance(value, str):
             if value in attribute.levels:
                 return frozenset([attribute.level(value)])
-            if _numbers(attribute) and (attribute.levels[0].isdigit() or re.fullmatch(r"[-\d.+ ]+", value)):
-                return frozenset(level for _, levels in _binned(attribute, value) for level in levels)
+            if numbers_of(attribute) and (is_whole(attribute.levels[0]) or re.fullmatch(r"[-0-9.+ ]+", value)):
+                return frozenset(level for _, levels in binned(attribute, value) for level in levels)
             raise unknown(f"level of {attribute.name}", value, attribute.levels)
         if isinstance(value, list):
+            if not value:
+                raise InputError(f"an empty list of levels of {attribute.name}; expected at least one")
             return frozenset(attribute.level(label) for label in value)
         only(value, f"levels of {attribute.name}", optional=" ".join(["not has size", *attribute.numbers]))
         for counted, numbers in attribute.numbers.items():
@@ -166,7 +150,7 @@ class Parser:
         only(toml, f"recode {name}", required="attribute", optional="groups bins tally")
         attribute = self.schema.attribute(toml["attribute"])
         if "bins" in toml:
-            groups = [Group(label, levels) for label, levels in _binned(attribute, toml["bins"])]
+            groups = [Group(label, levels) for label, levels in binned(attribute, toml["bins"])]
         else:
             groups = [self.group(attribute, entry) for entry in toml.get("groups", list(attribute.levels))]
         return Recode(name, attribute.name, tuple(groups), bool(toml.get("tally", False)))
@@ -194,9 +178,13 @@ class Parser:
         geography: Geography,
     ) -> list[Table]:
         build = self.sums if "sums" in toml else self.counts
-        found = []
+        found: list[Table] = []
+        given = toml.get("iterations", "")
+        letters = given.split() if " " in given else list(given)  # names of several letters stand apart
+        if len(set(letters)) < len(letters):
+            raise InputError(f"table {name}: an iteration is named twice in '{given}'; expected once")
         universe = self.predicate(dict_of(toml, "universe"))
-        for letter in ("", *toml.get("iterations", "")):
+        for letter in ("", *letters):
             if letter and letter not in iterations:
                 raise unknown(f"iteration in table {name}", letter, iterations)
             entry = dict(iterations[letter]) if letter else {}
@@ -211,7 +199,9 @@ class Parser:
                 variable=partial(spell, self.patterns[0], name + letter),
                 universe=universe & self.predicate(entry),
                 doubt=toml.get("doubt", ""),
+                most=self.lines_left,
             )
+            self.lines_left -= len(table.lines)
             if catalogue and len(table.lines) != catalogue[table.name].lines:
                 official = catalogue[table.name].lines
                 raise InputError(f"table {table.name} has {len(table.lines)} lines; its catalogue gives it {official}")
@@ -222,6 +212,8 @@ class Parser:
         """How to lay out a table that counts records."""
         optional = "universe undivided also of_which iterations doubt"
         only(toml, f"table {name}", required="title level by", optional=optional)
+        if len(toml["by"]) > WAYS:
+            raise InputError(f"table {name} crosses {len(toml['by'])} recodes; expected at most {WAYS}")
         for recode in toml["by"]:
             if recode not in self.recodes:
                 raise unknown(f"recode in table {name}", recode, self.recodes)
@@ -300,61 +292,23 @@ class Parser:
         return phrases | {self.levels(attribute, levels): phrase for levels, phrase in sets.items()}
 
 
-def _members(where: str, toml: Toml) -> tuple[tuple[str, ...], list[Reading], dict[str, tuple[int, ...]]]:
-    """Levels that say how many members a record has, and how many of them are of a kind; the rest are the others.
-
-    Members ascend, and within them those of the kind. Both are columns of record files.
-    """
-    names, most = tuple(toml["counts"]), toml["most"]
-    if len(names) != 2 or type(most) is not int or most < 1:
-        raise InputError(
-            f'{where}: expected counts of two columns, all members and some of them, as ["persons", "children"], and '
-            "the most members as a whole number from 1 up"
-        )
-    whole, kind = names
-    pairs = [(members, some) for members in range(most + 1) for some in range(members + 1)]
-    label = toml.get("label", f"{{{whole}}} {whole}, {{{kind}}} {kind}")
-    labels = tuple(label.replace(f"{{{whole}}}", str(n)).replace(f"{{{kind}}}", str(k)) for n, k in pairs)
-    numbers = {whole: tuple(n for n, _ in pairs), kind: tuple(k for _, k in pairs)}
-    if toml["rest"] in names:
-        raise InputError(f"{where}: the rest is called '{toml['rest']}' like one of the counts; expected another name")
-    numbers[toml["rest"]] = tuple(n - k for n, k in pairs)
-    return labels, [Reading(names, tuple(((str(n), str(k)),) for n, k in pairs))], numbers
-
-
-def _spellings(codes: str | list[str | list[str]]) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """The codes of one column for each level: as bins of whole numbers, or listed, several spellings as a list."""
-    if isinstance(codes, str):
-        return tuple(tuple((str(number),) for number in group) for group in bins(codes, 10**4))
-    return tuple(tuple((str(code),) for code in (some if isinstance(some, list) else [some])) for some in codes)
+def _refuse_one_column(attributes: Sequence[Attribute]) -> None:
+    """Records are written with a column, or several, for each attribute."""
+    owner: dict[str, str] = {}
+    for attribute in attributes:
+        for column in attribute.readings[0].columns:
+            if column in owner:
+                raise InputError(
+                    f"attributes '{owner[column]}' and '{attribute.name}' are both spelled in the column '{column}'; "
+                    "expected a column of its own for each"
+                )
+            owner[column] = attribute.name
 
 
 def _noun(words: list[str], where: Predicate) -> Noun:
     if len(words) != 3:
         raise InputError(f"{words} are not three words for records: one, several, all of them")
     return Noun(words[0], words[1], words[2], where)
-
-
-def _numbers(attribute: Attribute) -> dict[int, int]:
-    """The level of each whole number that stands for one, as its label or its code; none if some have no number."""
-    names: tuple[str, ...] = attribute.levels
-    if not all(name.isdigit() for name in names) and len(attribute.readings[0].columns) == 1:
-        names = tuple(codes[0][0] for codes in attribute.readings[0].codes)
-    return {int(name): level for level, name in enumerate(names)} if all(name.isdigit() for name in names) else {}
-
-
-def _binned(attribute: Attribute, text: str) -> list[tuple[str, frozenset[int]]]:
-    """Bins of an attribute whose levels are whole numbers, or have them as codes: a label and the levels of each."""
-    level = _numbers(attribute)
-    found = []
-    for group in bins(text, max(level, default=0)):
-        missing = [number for number in group if number not in level]
-        if missing:
-            raise unknown(f"level of {attribute.name}", str(missing[0]), [str(number) for number in level])
-        labels = [attribute.levels[level[number]] for number in group]
-        label = _span(group) if labels[0].isdigit() else " or ".join(labels)
-        found.append((label, frozenset(level[number] for number in group)))
-    return found
 
 
 def within(entry: str, make: Callable[..., Made], *arguments: Any) -> Made:
@@ -366,10 +320,6 @@ def within(entry: str, make: Callable[..., Made], *arguments: Any) -> Made:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         # data of the wrong kind deep inside: a list where a word should be, a word where a number should be
         raise InputError(f"{entry}: a value is of the wrong kind ({error})") from None
-
-
-def _span(group: range) -> str:
-    return str(group[0]) if len(group) == 1 else f"{group[0]}-{group[-1]}"
 
 
 def dict_of(toml: Toml, key: str) -> dict[str, Any]:

@@ -9,19 +9,20 @@ percentage (the size of a unit may be missing); R households report, one a unit,
 numbers n_k of these households are possible just where n(T) >= L(T) - (D - R) for every set T of sizes: the units of T
 without a household are at most all units without one, and where that holds for every T the others can be found room.
 Nobody says what the percentages are of, all units or those of the households that report (D = R): both are *readings*,
-and what is said of a block holds under each that is possible.
+and what is said of a block holds under each that is possible. Percentages printed with decimals may tell: 39.39% is 26
+of 66 households and no number of 72 units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from glasshouse.attack.occupancy.kinds import Block
 from glasshouse.errors import InputError
-from glasshouse.files.properties import rounded, rounded_down, within_rounding
+from glasshouse.files.shares import rounded, rounded_down, within_rounding
 from glasshouse.model.records import UNLIMITED, Interval
 from glasshouse.scenarios.occupancy import Model, Occupancy, Sense, Statement
 
@@ -34,10 +35,34 @@ REASONS = (QUARTERS, NO_HOUSEHOLDS, MORE_HOUSEHOLDS, MORE_PEOPLE)
 
 @dataclass(frozen=True)
 class Property:
-    """What is published of a property: households that report; counts and percentages by column (None: unknown)."""
+    """What is published of a property: households that report; counts and percentages by column (None: unknown).
+
+    A percentage is a whole number of the last decimal that its column is printed with; `decimals` says how many.
+    """
 
     reported: int
     columns: Mapping[str, int | None]
+    decimals: Mapping[str, int] = field(default_factory=dict)
+
+    def within(self, column: str, of: int) -> tuple[int, int]:
+        """The fewest and the most of so many that a percentage allows; all, where it is not known."""
+        share = self.columns.get(column)
+        return (0, of) if share is None else within_rounding(share, of, self.decimals.get(column, 0))
+
+    def rounded_down(self, column: str, of: int) -> int:
+        """At least so many: a percentage rounded down; printed with decimals and leaving one count, that count."""
+        digits, share = self.decimals.get(column, 0), self.columns.get(column) or 0
+        low, high = within_rounding(share, of, digits)
+        return low if digits and low == high else rounded_down(share, of, digits)
+
+    def rounded(self, column: str, of: int) -> int:
+        """A percentage, rounded to a count."""
+        return rounded(self.columns.get(column) or 0, of, self.decimals.get(column, 0))
+
+    def fits(self, columns: Sequence[str], of: int) -> bool:
+        """Do some counts of so many give all these percentages, as parts of one whole?"""
+        ends = [self.within(column, of) for column in columns]
+        return all(low <= high for low, high in ends) and sum(low for low, _ in ends) <= of
 
 
 @dataclass(frozen=True)
@@ -66,9 +91,10 @@ def readings_of(
     exact = [not one.of_property and one.name in census and census[one.name].lower == census[one.name].upper
              for one in model.statements]  # fmt: skip
     found = []
-    for all_units in (True, False):
+    told = _of_those_who_report(model, properties, occupancy)
+    for all_units in (False,) if told else (True, False):
         limits = [
-            _of_units(statement, properties, occupancy, all_units)
+            _of_units(statement, properties, occupancy, all_units, told)
             if statement.units
             else _of_properties(statement, properties, occupancy, census)
             if statement.of_property
@@ -110,7 +136,7 @@ def _left_out(
         return NO_HOUSEHOLDS
     if subsidised > households:
         return MORE_HOUSEHOLDS
-    column = next((s.columns[0] for s in model.statements if s.of_property and not s.share), "")
+    column = occupancy.people
     people = sum(one.columns.get(column) or 0 for one in properties)
     known = residents or everyone
     return MORE_PEOPLE if known is not None and people > known.upper else ""
@@ -142,17 +168,34 @@ def _of_property(statement: Statement, one: Property) -> tuple[int, int]:
     if not statement.share:
         return known[0], known[0]
     if statement.sense == Sense.WITHIN_ROUNDING:
-        ends = [within_rounding(value, one.reported) for value in known]
+        ends = [one.within(column, one.reported) for column in statement.columns]
         return sum(low for low, _ in ends), sum(high for _, high in ends)
-    how = rounded_down if statement.sense == Sense.ROUNDED_DOWN else rounded
-    total = min(sum(how(value, one.reported) for value in known), one.reported)
+    how = one.rounded_down if statement.sense == Sense.ROUNDED_DOWN else one.rounded
+    total = min(sum(how(column, one.reported) for column in statement.columns), one.reported)
     return total, total
 
 
+def _of_those_who_report(model: Model, properties: Sequence[Property], occupancy: Occupancy) -> bool:
+    """Do decimals show that percentages are of the households that report: no count of all units gives them?"""
+    sizes = {occupancy.sizes_of_units(statement) for statement in model.statements if statement.units}
+    refuted = any(
+        one.columns.get(occupancy.units) is not None and not one.fits(printed, one.columns[occupancy.units] or 0)
+        for one in properties
+        for columns in sizes
+        if (printed := [column for column in columns if one.decimals.get(column)])
+    )
+    return refuted and all(one.fits(columns, one.reported) for one in properties for columns in sizes)
+
+
 def _of_units(
-    statement: Statement, properties: Sequence[Property], occupancy: Occupancy, all_units: bool
+    statement: Statement, properties: Sequence[Property], occupancy: Occupancy, all_units: bool, told: bool
 ) -> tuple[int, int]:
-    """The fewest households that report and live in such units, in all properties; more than all: none can."""
+    """The fewest households that report and live in such units, in all properties; more than all: none can.
+
+    Where it is told that the percentages are of these households, that does not depend on which units stand empty.
+    """
+    if told:
+        return sum(one.within(column, one.reported)[0] for one in properties for column in statement.columns), UNLIMITED
     if statement.sense == Sense.IN_LARGEST_UNITS:
         return sum(_in_largest(statement, one, occupancy) for one in properties), UNLIMITED
     each = [_in_any(statement, one, occupancy, all_units) for one in properties]
@@ -170,8 +213,7 @@ def _in_any(statement: Statement, one: Property, occupancy: Occupancy, all_units
     units = one.columns.get(occupancy.units) if all_units else one.reported
     if units is None:  # nobody knows how many stand empty
         return 0
-    shares = {column: one.columns.get(column) for column in occupancy.sizes_of_units(statement)}
-    ends = {column: (0, units) if share is None else within_rounding(share, units) for column, share in shares.items()}
+    ends = {column: one.within(column, units) for column in occupancy.sizes_of_units(statement)}
     least = {column: min(low, high) for column, (low, high) in ends.items()}
     if not all_units and (any(low > high for low, high in ends.values()) or sum(least.values()) > units):
         return None
@@ -185,7 +227,7 @@ def _in_largest(statement: Statement, one: Property, occupancy: Occupancy) -> in
         return 0
     total, before, found = 0, 0, 0
     for column in occupancy.sizes_of_units(statement):
-        total += rounded_down(one.columns.get(column) or 0, units)
+        total += one.rounded_down(column, units)
         housed = max(total - _empty(one, units), 0)
         found += (housed - before) * (column in statement.columns)
         before = housed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -19,6 +18,8 @@ from glasshouse.commands.synthesize import synthesize
 from glasshouse.commands.vary import vary
 from glasshouse.commands.verify import verify
 from glasshouse.errors import InputError, unknown
+from glasshouse.limits import COMPLAINTS, NAME_LENGTH
+from glasshouse.scenarios.toml import is_there, read_toml
 
 File = Annotated[Path, Field(strict=False)]  # a text in the file
 Rate = Annotated[float, Field(ge=0, le=1)]
@@ -54,7 +55,7 @@ class Input(_Part):
     geometry: File | None = Field(default=None, description="where places lie: GeoJSON, or codes with x and y")
     codebook: File | None = option(vary, "codebook")
     assume_published: str = option(vary, "assume_published")
-    missing: Literal["zero", "hidden"] = option(vary, "missing")
+    missing: Literal["zero", "hidden"] | None = option(vary, "missing")
 
 
 class Synthetic(_Part):
@@ -154,6 +155,7 @@ class Thresholds(_Part):
         default=None, description="share of blocks where both agencies' numbers can be true only with a violation"
     )
     posterior: Rate | None = Field(default=None, description="average posterior from one noisy count")
+    share_given_away: Rate | None = Field(default=None, description="share of the hidden numbers that others give away")
 
 
 class Public(_Part):
@@ -209,7 +211,7 @@ def config_path(name: Path | None) -> Path:
     """The file of a configuration: yours, or the built-in one."""
     if name is None:
         return Path(str(resources.files("glasshouse") / "commands" / "audits" / f"{BUILT_IN}.toml"))
-    if not name.is_file():
+    if not is_there(name):
         raise InputError(f"{name}: there is no such file; expected a TOML file (glasshouse audit --show-config)")
     return name
 
@@ -217,16 +219,12 @@ def config_path(name: Path | None) -> Path:
 def read_config(path: Path) -> Config:
     """A configuration, with its files found beside it. Everything wrong with it is said at once, a line each."""
     try:
-        said = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path.name}: not valid TOML: {error}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path.name}: not UTF-8 at byte {error.start}; expected a text file in UTF-8") from None
-    try:
-        config = Config.model_validate(said)
+        config = Config.model_validate(read_toml(path, path.name))
     except ValidationError as error:
-        lines = [_complaint(path.name, one) for one in error.errors(include_url=False)]
-        raise InputError(*lines) from None
+        found = error.errors(include_url=False)
+        lines = [_complaint(path.name, one) for one in found[:COMPLAINTS]]
+        more = [f"{path.name}: and {len(found) - COMPLAINTS:,} more mistakes"] if len(found) > COMPLAINTS else []
+        raise InputError(*lines, *more) from None
     return _found(config, path)
 
 
@@ -309,14 +307,17 @@ def _found(config: Config, path: Path) -> Config:
 
     def beside(key: str, file: Path) -> Path:
         there = file if file.is_absolute() else path.parent / file
-        if not there.is_file():
-            missing.append(f"{path.name}: '{key}' is {file}: there is no such file; paths are relative to {path.name}")
+        if not is_there(there) and not (key == "input.tables" and there.is_dir()):
+            missing.append(
+                f"{path.name}: '{key}' is {str(file)[:NAME_LENGTH]}: there is no such file; paths are relative to "
+                f"{path.name}"
+            )
         return there
 
     def named(name: str) -> str:
         """A name of ours, or a file or folder beside the configuration."""
         there = path.parent / name
-        return str(there) if name and (there.is_file() or (there / "scenario.toml").is_file()) else name
+        return str(there) if name and (is_there(there) or is_there(there / "scenario.toml")) else name
 
     changed: dict[str, Any] = {"scenario": named(config.scenario)}
     if config.input is not None:

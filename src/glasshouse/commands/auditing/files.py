@@ -9,7 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from glasshouse.commands.auditing.config import Config
+from glasshouse.commands.auditing.config import Config, Input
+from glasshouse.commands.options import chosen_scenario
 from glasshouse.errors import InputError
 from glasshouse.files.frames import open_source
 from glasshouse.files.geometry import read_shapes
@@ -39,6 +40,7 @@ class Files:
     lists: dict[str, Path]
     persons: int  # about how many
     named: bool = True  # the records say who is who (person_id)
+    hidden: bool = False  # some number of the tables is not printed exactly
 
     @property
     def strongest(self) -> str:
@@ -88,6 +90,7 @@ def files_of(config: Config, folder: Path) -> Files:
         given.occupancy_tables or (folder / "occupancy-tables.parquet" if made else None),
         given.properties, geometry, geometry if geometry and _is_table(geometry) else None, lists,
         _records_in(source) if source else _counted_by(tables, load(config.scenario), given.codebook), named,
+        not counted and _hides(tables, chosen_scenario(config.scenario, config.tables), given),
     )  # fmt: skip
 
 
@@ -125,6 +128,23 @@ def _counted_by(path: Path, scenario: Scenario, codebook: Path | None) -> int:
         told = here.with_columns(pl.col("variable").replace_strict(whole, default="")).group_by("variable")
         found.update(dict(told.agg(pl.col("lower").sum()).iter_rows()))
     return max(found.values(), default=0)
+
+
+def _hides(path: Path, scenario: Scenario, given: Input) -> bool:
+    """Is some number of the tables not printed exactly? They are read up to the first; exact ones not at all."""
+    if path.suffix.lower() == ".zip":
+        return False
+    printed = scenario.printed
+    if printed.rule is not None:
+        return True
+    columns = () if path.is_dir() else open_source(path).columns
+    of_variables = "variable" in columns
+    if of_variables and (given.missing or printed.missing) == "hidden":  # what has no row is not told
+        return True
+    if columns and not printed.markers and not {"lower", "upper"} <= set(columns):
+        return False
+    rows = open_tables(path, scenario, given.codebook).rows()
+    return any(not frame.filter(pl.col("lower") < pl.col("upper")).is_empty() for frame in rows)
 
 
 def refuse_unreadable(config: Config, files: Files, scenario: Scenario) -> None:

@@ -22,8 +22,10 @@ from glasshouse.errors import InputError
 from glasshouse.files.geometry import read_shapes
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
 from glasshouse.model.geography import plural
+from glasshouse.report.bounds import sections as hidden_numbers
 from glasshouse.report.description import (
     Cell,
+    Count,
     Measure,
     Report,
     Said,
@@ -34,12 +36,15 @@ from glasshouse.report.description import (
     Tone,
     Verdict,
     styled,
+    text,
+    value_of,
     words,
 )
 from glasshouse.report.sections import answers as audit_answers
 from glasshouse.report.sections import certainty as audit_certainty
 from glasshouse.report.sections import people as audit_people
 from glasshouse.report.sections.answers import About
+from glasshouse.report.sections.bounds import Bounds
 from glasshouse.report.sections.certainty import Certainty
 from glasshouse.report.sections.methods import definitions, label, methods, terms_of
 from glasshouse.report.words import phrase, say
@@ -66,10 +71,12 @@ class _Found:
         self.config, self.folder, self.files = config, files.folder, files
         self.scenario: Scenario = load(config.scenario)
         self.done = {step.name for step in steps if not step.without}
-        self.left_out = [(step.name, step.says, step.without) for step in steps if step.without]
+        self.left_out: list[tuple[str, str, Sentence]] = [
+            (step.name, step.says, step.without) for step in steps if step.without
+        ]
 
     def why_not(self, name: str) -> str:
-        return next((why for step, _, why in self.left_out if step == name), "")
+        return next((text(why) for step, _, why in self.left_out if step == name), "")
 
     def frame(self, *path: str) -> pl.DataFrame:
         return pl.read_parquet(self.folder.joinpath(*path))
@@ -152,6 +159,14 @@ class _Found:
             )
         )  # fmt: skip
 
+    def bounds(self, said: Json) -> tuple[Section, ...]:
+        """The hidden numbers: of a file of many, only what is shown is read."""
+        folder = self.folder / "bounds"
+        frame, reasons = (pl.scan_parquet(folder / f"{name}.parquet") for name in ("bounds", "reasons"))
+        printed, scenario = pl.read_parquet(folder / "printed.parquet"), self.scenario
+        rule = said["width"], said["percent"]
+        return hidden_numbers(Bounds(frame, scenario, reasons, printed, *rule, said["contradictions"]))
+
     def claims(self) -> Section:
         assert self.config.claims is not None
         place = load(self.config.claims.scenario).geography.place
@@ -189,7 +204,10 @@ class _Found:
         return section, max(one[3] for one in levels)
 
 
-def find(config: Config, files: Files, steps: Sequence[Step], certificate: Sequence[tuple[str, str]]) -> Findings:
+def find(
+    config: Config, files: Files, steps: Sequence[Step], certificate: Sequence[tuple[str, str]],
+    digests: Sequence[tuple[str, str]] = (),
+) -> Findings:  # fmt: skip
     """Everything that was found, as a description and as numbers."""
     found = _Found(config, files, steps)
     certainty = found.certainty()
@@ -209,6 +227,14 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     sections: list[Section] = []
     groups = found.frame("solvar", "groups.parquet")
     sections.append(audit_certainty.who(groups))
+    if "bounds" in found.done:
+        said = found.told("bounds", "summary.json")
+        summary |= {
+            "hidden_numbers": said["hidden"], "given_away": said["given_away"],
+            "share_given_away": said["share_given_away"],
+        }  # fmt: skip
+        cells["share_given_away"] = Share(said["given_away"], said["hidden"])
+        sections += found.bounds(said)
     if "leaks" in found.done:
         sections.append(audit_certainty.why(found.frame("leaks.parquet"), certainty.place, certainty.unit))
     sections.append(audit_certainty.size(certainty))
@@ -220,12 +246,12 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
         sections.append(found.claims())
         first = next(iter(found.told("claims", "summary.json").get("by_columns") or ()), None)
         cells["claims_households"] = share = audit_answers.singled_out(first) if first else None
-        summary["claims_households"] = share.value if share else None
+        summary["claims_households"] = value_of(share)
     if "occupancy" in found.done:
         sections.append(found.occupancy())
         said = found.told("occupancy", "summary.json")
         summary["detected_blocks"] = said["certain"] / said["blocks"] if said["blocks"] else None
-        cells["detected_blocks"] = Share(said["certain"], said["blocks"]) if said["blocks"] else None
+        cells["detected_blocks"] = Share(said["certain"], said["blocks"])
     if "noise" in found.done:
         section, summary["posterior"] = found.noise()
         cells["posterior"] = Measure(summary["posterior"], 0, "share")
@@ -250,7 +276,7 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     summary |= {"contradictions": places, "units_left_out": units}
     if places:
         named = certainty.unit if units == 1 else plural(certainty.unit)
-        told = phrase("audit.contradictions", places=places, number=units, units=named)
+        told = say("audit.contradictions", places=Count(places), number=Count(units), units=named)
         found.left_out.append(("check", "contradictions", told))
     sections += [found.rules(certainty), methods(found.left_out)]
     verdicts: tuple[Verdict, ...] = (
@@ -271,10 +297,10 @@ def find(config: Config, files: Files, steps: Sequence[Step], certificate: Seque
     report = Report(
         config.title, about, "internal", verdicts, tuple(sentence for _, sentence in exceeded),
         tuple(section for section in sections if section.blocks), (), tuple(certificate), set_,
-        _in_one_sentence(certainty, verdicts, units),
+        _in_one_sentence(certainty, verdicts, units), digests=tuple(digests),
     )  # fmt: skip
     report = replace(report, definitions=definitions(terms_of(report)))
-    summary["skipped"] = {name: why for name, _, why in found.left_out}
+    summary["skipped"] = {name: text(why) for name, _, why in found.left_out}
     summary["thresholds"] = {key: value for key, value in config.thresholds if value is not None}
     lines = tuple(line for line, _ in exceeded)
     summary["exceeded"] = lines
@@ -295,7 +321,7 @@ def _in_one_sentence(certainty: Certainty, verdicts: Sequence[Verdict], left_out
     if precision.number is not None and isinstance(precision.beside, Said):
         people = say("audit.with_people", precision=precision.number, guess=precision.beside.cells[0])
     units = certainty.unit if left_out == 1 else plural(certainty.unit)
-    without = phrase("audit.without_units", number=left_out, units=units) if left_out else ""
+    without = say("audit.without_units", number=Count(left_out), units=units) if left_out else ""
     return say("audit.in_one_sentence", share=certainty.share, people=people, without=without)
 
 

@@ -21,6 +21,7 @@ from glasshouse.assess.one_solution import one_solution
 from glasshouse.attack.claims.withholding import named
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.files import Files
+from glasshouse.commands.bounds import bounds
 from glasshouse.commands.check import Checked, check
 from glasshouse.commands.compare import Compared, compare
 from glasshouse.commands.compare_plan import read_plan
@@ -56,9 +57,11 @@ LEAKS = pl.Schema({
 MEASURED_BY = {
     "precision_exposed": "reidentify", "advantage_exposed": "reidentify", "found_exposed": "reidentify",
     "claims_households": "claims", "detected_blocks": "occupancy", "posterior": "noise",
+    "share_given_away": "bounds",
 }  # fmt: skip
+WHY = 1  # hidden numbers of a unit that are explained
 # what a budget of time gives up first
-DISPENSABLE = ("compare", "leaks", "claims", "occupancy", "reidentify")
+DISPENSABLE = ("compare", "leaks", "claims", "occupancy", "reidentify", "bounds")
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,12 @@ class Ask:
     workers: int | None
     executor: str | None
     before: Mapping[str, Result[Any] | None]
+    insecure: bool = False
 
     def crew(self) -> Given:
-        return {"executor": self.executor} if self.executor else {"workers": self.workers}
+        if self.executor:
+            return {"executor": self.executor, "insecure": self.insecure}
+        return {"workers": self.workers}
 
     def __call__(self, name: str, function: Callable[..., R], *args: Any, quietly: bool = False, **given: Any) -> R:
         """Call a function. The folders of an audit are its own: what is there of another configuration is replaced."""
@@ -165,6 +171,11 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     )  # fmt: skip
     yield Step("check", "can all numbers be true?", 3 + blocks / 150, lambda ask: _check(ask, read, files))
     yield Step(
+        "bounds", "which hidden numbers can be worked out?", 5 + blocks / 8,
+        lambda ask: ask("bounds", bounds, files.tables, **read, why=WHY, **ask.crew(), out=folder / "bounds"),
+        "" if files.hidden else "every number is printed exactly",
+    )  # fmt: skip
+    yield Step(
         "reconstruct", "which records fit?", 4 + blocks / 200,
         lambda ask: ask(
             "reconstruct", reconstruct, files.tables, **read, seed=config.seed, **ask.crew(), out=folder / "rebuilt"
@@ -212,6 +223,10 @@ def _reading(config: Config, tables: Sequence[str]) -> Given:
             kept = [name.strip() for name in assumed.split(",") if not tables or name.strip() in tables]
             assumed = ",".join(kept) or "seen"
         read |= {"assume_published": assumed, "missing": config.input.missing, "codebook": config.input.codebook}
+    if config.input is None or config.input.tables is None:  # counted here: whatever the office prints, these are exact
+        printed = chosen_scenario(config.scenario).printed
+        read |= {"exact": True} if printed.rule is not None else {}
+        read |= {"missing": "zero"} if printed.missing != "zero" else {}
     return read
 
 

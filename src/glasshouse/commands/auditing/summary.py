@@ -38,3 +38,6 @@ class Summary:
     thresholds: Mapping[str, float]
     exceeded: tuple[str, ...]
     protections_refused: Mapping[str, str] | None = None
+    hidden_numbers: int | None = None  # that are not printed exactly
+    given_away: int | None = None  # of them, those that other numbers give away
+    share_given_away: float | None = None

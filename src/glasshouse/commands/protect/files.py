@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -58,17 +58,24 @@ class ToFile:
     out: OutFile = None
     overwrite: Overwrite = False
 
-    def write(self, manifest: Manifest, kind: type[S], work: Callable[[Path, Bar], Made[S]], *, name: str) -> Ended[S]:
-        """Do the work unless its result is there; without a place to write the file has this `name`, in memory."""
+    def write(
+        self, manifest: Manifest, kind: type[S], work: Callable[[Path, Bar], Made[S]], *, name: str,
+        beside: Sequence[Path | None] = (),
+    ) -> Ended[S]:  # fmt: skip
+        """Do the work unless its result is there; without a place to write the file has this `name`, in memory.
+
+        Files `beside` it are written to `draft_of` the path that the work is given.
+        """
         from glasshouse.engine.lifecycle import in_file
         from glasshouse.files.output import check_kind
 
         if self.out is not None:
             check_kind(self.out)
-        return in_file(manifest, kind, work, out=self.out, overwrite=self.overwrite, name=name)
+        others = [path for path in beside if path is not None]
+        return in_file(manifest, kind, work, out=self.out, overwrite=self.overwrite, name=name, beside=others)
 
     def refuse_beside(self, option: str, path: Path | None, others: Iterable[Path | None]) -> None:
-        """Refuse a second file that would replace something else, and a result that is there without it."""
+        """Refuse a second file that would replace something else."""
         from glasshouse.files.output import check_kind
 
         if path is None:
@@ -76,10 +83,6 @@ class ToFile:
         check_kind(path)
         if path.resolve() in {other.resolve() for other in (self.out, *others) if other is not None}:
             raise InputError(f"{option} {path}: that is another file of this command; name another")
-        beside = self.out is not None and self.out.exists()
-        if not self.overwrite and path.exists() != beside:
-            there, absent = (path, self.out or "the result") if path.exists() else (self.out, path)
-            raise InputError(f"{there} exists, and {absent} does not; remove it or add --overwrite")
 
 
 def chance_of(seed: int | None, *, secure: bool) -> int | None:

@@ -33,7 +33,11 @@ class ToIntervals(ToFile):
 
     values: Annotated[
         Path | None,
-        Opt("Write what the office would print, too: blank where suppressed.", metavar="FILE", writes=True),
+        Opt(
+            "Write what the office would print, too: blank where suppressed (--marker blank=1..4 reads it back).",
+            metavar="FILE",
+            writes=True,
+        ),
     ] = None
 
 
@@ -54,6 +58,7 @@ class Asked:
     ) -> Ended[Perturbed]:
         """From a table file to intervals, with notes on what was not used."""
         from glasshouse.commands.work.perturb import perturb_file
+        from glasshouse.engine.draft import draft_of
         from glasshouse.engine.lifecycle import Made
         from glasshouse.engine.manifest import Manifest
 
@@ -68,8 +73,10 @@ class Asked:
 
         def work(path: Path, bar: Bar) -> Made[Perturbed]:
             file = read.open(self.tables, chosen)
-            said = perturb_file(file, chosen, path, method(chosen), values=to.values, assume=assume, watch=bar)
+            values = draft_of(path, to.values)
+            said = perturb_file(file, chosen, path, method(chosen), values=values, assume=assume, watch=bar)
             told = f"{line(said)}, in {chosen.geography.told(said.places)}"
             return Made(said, [path.name], [told], [*notes, PLACES, *notes_on(file, chosen, assume)])
 
-        return to.write(Manifest(self.command, parameters, inputs), Perturbed, work, name="tables.parquet")
+        manifest = Manifest(self.command, parameters, inputs)
+        return to.write(manifest, Perturbed, work, name="tables.parquet", beside=[to.values])

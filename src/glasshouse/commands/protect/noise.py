@@ -61,6 +61,7 @@ def noise(
 ) -> NoisyTables:
     """Add discrete Gaussian noise to tables, with an exact account of what it costs."""
     from glasshouse.commands.work.noise import noise_file
+    from glasshouse.engine.draft import draft_of
     from glasshouse.engine.lifecycle import Made
     from glasshouse.engine.manifest import Manifest
     from glasshouse.mechanism.account import allocation
@@ -87,9 +88,10 @@ def noise(
         file = read.open(tables, chosen)
         summary = noise_file(
             file, chosen, path, rho=rho, budget=divided, neighbours=neighbours, seed=chance, invariants=invariant,
-            postprocess=postprocess, measurements=measurements, assume=assume, watch=bar,
+            postprocess=postprocess, measurements=draft_of(path, measurements), assume=assume, watch=bar,
         )  # fmt: skip
         notes = [*([] if secure else [SIMULATED]), *NOTES, *notes_on(file, chosen, assume)]
         return Made(summary, [path.name], noise_lines(summary, chosen.geography.told(summary.places)), notes)
 
-    return NoisyTables(to.write(Manifest("protect noise", parameters, inputs), Noised, work, name="tables.parquet"))
+    manifest = Manifest("protect noise", parameters, inputs)
+    return NoisyTables(to.write(manifest, Noised, work, name="tables.parquet", beside=[measurements]))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.commands.work.perturb import Method
     from glasshouse.scenarios.load import Scenario
 
-GIVE_AWAY = "totals that stay may give hidden numbers away (vary and verify tell what still follows)"
+GIVE_AWAY = "totals that stay may give hidden numbers away (bounds tells which)"
 NOTE = f"note: only small counts were hidden: {GIVE_AWAY}; --also hides further cells"
 NOTE_ALSO = f"note: small counts and the cells of --also were hidden; that this is enough was not checked: {GIVE_AWAY}"
 

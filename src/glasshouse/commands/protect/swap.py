@@ -69,6 +69,7 @@ def swap(
 ) -> Swapped:
     """Swap households with others nearby that have as many persons and adults, rather those that are exposed."""
     from glasshouse.commands.work.swap import swap_file
+    from glasshouse.engine.draft import draft_of
     from glasshouse.engine.lifecycle import Made
     from glasshouse.engine.manifest import Manifest
     from glasshouse.scenarios.load import load
@@ -90,8 +91,10 @@ def swap(
     def work(path: Path, bar: Bar) -> Made[SwapCounts]:
         summary = swap_file(
             records, path, rate=rate, seed=seed, nearest=nearest, small=small, coordinates=coordinates,
-            quarters=group_quarters, log=log, households=households, households_out=households_out, scenario=told,
+            quarters=group_quarters, log=draft_of(path, log), households=households,
+            households_out=draft_of(path, households_out), scenario=told,
         )  # fmt: skip
         return Made(summary, [path.name], swap_lines(summary, households_out), swap_notes(summary, rate))
 
-    return Swapped(to.write(Manifest("protect swap", parameters, inputs), SwapCounts, work, name="records.parquet"))
+    manifest = Manifest("protect swap", parameters, inputs)
+    return Swapped(to.write(manifest, SwapCounts, work, name="records.parquet", beside=[log, households_out]))

@@ -70,6 +70,7 @@ def conclude(
     from glasshouse.engine.runner import put_together
     from glasshouse.files.output import private_file, row_writer
     from glasshouse.model.bands import ALL
+    from glasshouse.report.beside import unpublished
     from glasshouse.report.sections.reidentification import picture
 
     found = {
@@ -104,7 +105,7 @@ def conclude(
     told = {name: value for name, value in plain(summary).items() if name not in aside}
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(told, indent=2) + "\n").encode())
-    notes = _notes(job, tally, left, swapped=swapped)
+    notes = [*_notes(job, tally, left, swapped=swapped), *unpublished(outputs)]
     return Made(summary, [*outputs, SUMMARY, PICTURE], lines, notes, tally)
 
 

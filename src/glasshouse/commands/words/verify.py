@@ -56,6 +56,7 @@ def summarise(
     from glasshouse.assess.claims import summed_up
     from glasshouse.assess.leaks import by_table
     from glasshouse.assess.paper_claims import marginal_sets
+    from glasshouse.report.beside import unpublished
     from glasshouse.report.sections import leaks as leaking
     from glasshouse.report.sections.claims import columns_picture, picture
     from glasshouse.report.sections.claims import write as write_tables
@@ -78,6 +79,7 @@ def summarise(
     done = geography.told({place: tally.counts["places"], unit: tally.units - len(tally.refused)})
     about = [f"{scenario.title}; {done}; claims that name at least {asked.columns} columns.", *settings]
     files = [PICTURE, COLUMNS, *write_tables(folder, results, about, names)]
+    lines += unpublished(files)
     if asked.leaks:
         found = by_table(pl.read_parquet(folder / "leaks.parquet"))
         summary = replace(summary, leaks=tuple(found.to_dicts()))

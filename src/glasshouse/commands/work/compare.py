@@ -10,8 +10,6 @@ with the area's own tables. The risk is that of the way that finds more of the e
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,6 +37,7 @@ from glasshouse.commands.tabulate import tabulate
 from glasshouse.commands.vary import vary
 from glasshouse.engine.job import Done
 from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.files.rooms import passing_folder
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import rate_of
 from glasshouse.mechanism.spent import Spent
@@ -120,11 +119,8 @@ def _folder(job: Job, run: Run) -> Iterator[Path]:
     if job.keep is not None:
         yield job.keep / run.code
         return
-    folder = Path(tempfile.mkdtemp(prefix=".glasshouse-", dir=job.scratch))
-    try:
+    with passing_folder(job.scratch) as folder:
         yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 Row = tuple[str, str, float | None, float | None, float | None, float | None, str]

@@ -25,6 +25,7 @@ from glasshouse.commands.work.reconstruct import where
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.output import Columns
+from glasshouse.files.properties import PropertyFile
 from glasshouse.files.records import level_matrix
 from glasshouse.files.sample import StateSample
 from glasshouse.files.units import Stream
@@ -94,13 +95,14 @@ class Enquiry(Job):
         return self.scenario.geography.code(place, self.scenario.geography.coarsest)
 
 
-def properties_by_block(frame: pl.DataFrame) -> dict[str, tuple[Property, ...]]:
+def properties_by_block(file: PropertyFile) -> dict[str, tuple[Property, ...]]:
     """What is published of the properties of each block."""
     found: dict[str, list[Property]] = {}
+    frame, decimals = file.frame, {name: digits for name, digits in file.decimals.items() if digits}
     columns = [name for name in frame.columns if name not in ("property_id", "block", "number_reported")]
     for row in frame.iter_rows(named=True):
         known = {name: row[name] for name in columns}
-        found.setdefault(row["block"], []).append(Property(row["number_reported"], known))
+        found.setdefault(row["block"], []).append(Property(row["number_reported"], known, decimals))
     return {block: tuple(some) for block, some in sorted(found.items())}
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from glasshouse.commands.words.protections import Noised
 from glasshouse.commands.work.perturb import Late, levels_of, long_rows
 from glasshouse.errors import InputError, unknown
+from glasshouse.files.formats import sdmx_out
 from glasshouse.files.frames import Watch, unwatched
 from glasshouse.files.output import check_kind
 from glasshouse.files.releases import published
@@ -71,7 +72,7 @@ def noise_file(
             measured = plan.measured[counts.level]
             noisy = add_noise(counts, measured, plan.neighbours, _source(seed, unit, counts.level))
             values, negatives = publish(counts, measured, noisy, how, kept)
-            writer.write(long_rows(scenario, counts, {"value": pl.Series(values.ravel())}))
+            writer.write(long_rows(scenario, counts, _printed(out, counts, values, kept)))
             if raw is not None:
                 raw.write(_raw_rows(scenario, counts, measured, noisy, plan.neighbours))
             places[counts.level] += len(counts.places)
@@ -149,6 +150,16 @@ def _source(seed: int | None, unit: str, level: str) -> Draw:
         return simulate(noise, size, rng)
 
     return draw
+
+
+def _printed(out: Path, counts: Counts, values: Count, kept: Sequence[Invariant]) -> dict[str, pl.Series]:
+    """The numbers; in SDMX-CSV only invariants are the counts themselves, whatever the noise of others was."""
+    value = pl.Series(values.ravel())
+    if not sdmx_out.is_sdmx(out):
+        return {"value": value}
+    known = np.isin(counts.variables, [one.line.variable for one in kept])
+    hidden = pl.repeat(False, len(value), dtype=pl.Boolean, eager=True)
+    return sdmx_out.printed(value, hidden, pl.Series(np.tile(known, len(counts.places))))
 
 
 def _raw_rows(

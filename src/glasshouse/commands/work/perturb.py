@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from glasshouse.commands.words.protections import Perturbed
 from glasshouse.errors import InputError, unknown
+from glasshouse.files.formats import sdmx_out
 from glasshouse.files.frames import Watch, need_columns, open_source, unwatched
 from glasshouse.files.output import RowWriter, check_kind, row_writer
 from glasshouse.files.tables import TableFile, open_tables
@@ -162,10 +163,12 @@ def perturb_file(
         for counts, unit in levels_of(file, scenario, assume, watch):
             done = method(counts, unit)
             kept = {"lower": pl.Series(done.lower.ravel()), "upper": _limited(done.upper)}
-            writer.write(long_rows(scenario, counts, kept))
+            known = pl.Series((done.lower == done.upper).ravel())
+            shown = sdmx_out.printed(pl.Series(done.shown.ravel()), pl.Series(done.hidden.ravel()), known)
+            writer.write(long_rows(scenario, counts, kept | shown if sdmx_out.is_sdmx(out) else kept))
             if printed is not None:
-                shown = pl.Series(done.shown.ravel()).set(pl.Series(done.hidden.ravel()), None)
-                printed.write(long_rows(scenario, counts, {"value": shown}))
+                printing = shown if sdmx_out.is_sdmx(printed.path) else {"value": shown["value"]}
+                printed.write(long_rows(scenario, counts, printing))
             places[counts.level] += len(counts.places)
             told["cells"] += done.lower.size
             told["hidden"] += int(done.hidden.sum())

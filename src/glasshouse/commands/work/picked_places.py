@@ -34,7 +34,7 @@ class Pick:
 def parse_pick(text: str, geography: Geography) -> Pick:
     """Read `state-median:5`, `median:5` or `10:5`."""
     coarsest = geography.coarsest
-    match = re.fullmatch(rf"({coarsest}-median|median|\d+):(\d+)", text)
+    match = re.fullmatch(rf"({re.escape(coarsest)}-median|median|[0-9]{{1,15}}):([0-9]{{1,15}})", text)
     if not match or match[2] == "0":
         raise InputError(f"--pick {text}: expected {coarsest}-median:5, median:5 or a size such as 10:5")
     size = {f"{coarsest}-median": AREA, "median": EVERYWHERE}.get(match[1], match[1])

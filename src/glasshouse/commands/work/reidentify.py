@@ -33,7 +33,7 @@ from glasshouse.assess.people.facts import (
     standing_of,
     true_rows,
 )
-from glasshouse.assess.reidentification import Answer, count, count_agreement, count_reach
+from glasshouse.assess.reidentification import AGREEMENT, COUNTS, REACH, Answer, count, count_agreement, count_reach
 from glasshouse.attack.people.reidentify import (
     IN_BINS,
     NOBODY,
@@ -54,6 +54,8 @@ LINKS = pl.Schema(
         "confirmed": pl.Boolean, "taken": pl.Int64, "record_taken": pl.Int64,
     }
 )  # fmt: skip
+UNIQUES = pl.Schema({"geoid": pl.String, "unique": pl.Int64})
+KINDS = {"counts": COUNTS, "agreement": AGREEMENT, "reach": REACH, "links": LINKS, "uniques": UNIQUES}
 
 
 def identify(job: Reidentification, item: Together) -> Done:
@@ -168,7 +170,7 @@ def _uniques(world: Facts) -> pl.DataFrame:
     """Of each place, how many data-defined persons are unique in it (the paper's Table S5)."""
     some = world.truth.people.place[world.truth.defined & world.unique]
     unique = np.bincount(some, minlength=len(world.around)).astype(np.int64)
-    return pl.DataFrame([world.around.codes.alias("geoid"), pl.Series("unique", unique)])
+    return pl.DataFrame({"geoid": world.around.codes, "unique": unique}, schema=UNIQUES)
 
 
 def _links(teller: str, attacker: str, world: Facts, listed: Named, data: People, answer: Answer) -> pl.DataFrame:

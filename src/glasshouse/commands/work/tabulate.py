@@ -82,7 +82,7 @@ def tabulate_file(records: Path, plan: Plan, out: Path | None, *, workers: int =
     if out is not None and plan.archive is None:
         check_kind(out)
     done = Done()
-    frames = _long_frames(records, plan, done, workers, watch, near=_existing(out.parent) if out else None)
+    frames = _long_frames(records, plan, done, workers, watch, near=out.parent if out else None)
     first = next(frames)  # by now every record has been read and found good: nothing is written before
     frames = chain([first], frames)
     if out is None:
@@ -249,17 +249,12 @@ def _places(frames: Iterable[pl.DataFrame]) -> Iterator[tuple[str, str, dict[str
 def archive_for(out: Path, scenario: Scenario) -> Archive:
     """The archive whose files end as the name says (al2010.sf1.zip), or the only one there is."""
     for archive in scenario.archives:
-        if out.name.lower().endswith(f"{archive.suffix}.zip") or len(scenario.archives) == 1:
+        if out.name.lower().endswith(f"{archive.suffix}.zip".lower()) or len(scenario.archives) == 1:
             return archive
     if not scenario.archives:
         raise InputError(f"{out}: scenario {scenario.name} has no archive of its own; write .csv, .csv.gz or .parquet")
     endings = ", ".join(f"*{archive.suffix}.zip" for archive in scenario.archives)
     raise InputError(f"{out}: scenario {scenario.name} writes archives named {endings}")
-
-
-def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists already."""
-    return next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.is_dir())
 
 
 def _coarser(geography: Geography, level: str, than: str) -> bool:

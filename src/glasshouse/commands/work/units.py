@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from glasshouse.commands.attack import Asking, Attack, Attacked
 from glasshouse.commands.options import notes_on
-from glasshouse.engine.job import Item, make_job
+from glasshouse.engine.job import Asked
 from glasshouse.engine.lifecycle import Made, Workplace
 from glasshouse.engine.progress import say
 from glasshouse.engine.runner import Pace, put_together, run, timings
@@ -21,7 +21,7 @@ S = TypeVar("S", bound=Attacked)
 MANY = 50  # units that take a while
 
 
-def _only(asking: Asking, items: Iterator[Item], there: Collection[str]) -> tuple[Iterator[Item], int]:
+def _only(asking: Asking, items: Iterator[Asked], there: Collection[str]) -> tuple[Iterator[Asked], int]:
     """The units that are asked for, and how many they are."""
     if not asking.units:
         return items, len(there)
@@ -53,27 +53,26 @@ def units_done(attack: Attack[S], asking: Asking, at: Workplace) -> Made[S]:
     geography, assume = asking.scenario.geography, asking.read.assume_published
     pace = Pace(at.bar, geography)
     releases = file.releases(assume=assume, near=at.ledger.folder, watch=pace.reading)
-    job, items = make_job(file, releases, level=asking.level, seed=asking.seed, effort=asking.run.effort,
-                          seconds=asking.run.seconds or None)  # fmt: skip
-    items, number = _only(asking, items, file.seen.units)
+    opened = attack.open(asking, file, releases)
+    items, number = _only(asking, opened.items, opened.codes)
     pace.begin(number)
     at.ledger.tell(units=pace.units)
     if asking.run.out and pace.units >= MANY and not sys.stderr.isatty():
         units = geography.told({geography.unit: pace.units})
         say(f"note: {units} to do; glasshouse status {asking.run.out} tells how far it is")
-    prepared = attack.prepare(asking, job, items, at.ledger.folder)
-    tally = run(prepared.job, prepared.work, prepared.items, at.ledger, asking.run.crew, pace)
+    prepared = attack.prepare(asking, opened.job, items, at.ledger.folder)
+    tally = run(prepared.job, prepared.work, prepared.kinds, prepared.items, at.ledger, asking.run.crew, pace)
     notes = [*notes_on(file, asking.scenario, assume), *attack.notes(asking, prepared.job, tally), *prepared.notes]
-    if prepared.job.area_level and not file.seen.names_places(asking.scenario):
+    if attack.puts_records and prepared.job.area_level and not file.seen.names_places(asking.scenario):
         notes.append(_not_all_named(geography, tally.counts["elsewhere"]))
     if tally.clocked:
         units = geography.told({geography.unit: len(tally.clocked)})
         notes.append(f"warning: the clock (--seconds) stopped work on {units}; the same command does them again")
-    at.clear()
-    put_together(at.ledger, at.path, prepared.kinds)
+    put_together(at.ledger, at.path, prepared.kinds, prepared.order)
     with row_writer(at.path / "timings.parquet") as writer:
         writer.write(timings(at.ledger, geography))
-    said = Attacked(asking.scenario.name, job.area_level or geography.place, asking.seed, tally.units, tally.earlier)
+    level = opened.job.area_level or geography.place
+    said = Attacked(asking.scenario.name, level, asking.seed, tally.units, tally.earlier)
     concluded = attack.conclude(asking, prepared.job, tally, at.path, said)
     outputs = [*(f"{name}.parquet" for name in prepared.kinds), *concluded.files]
-    return Made(concluded.summary, outputs, concluded.lines, notes, tally)
+    return Made(concluded.summary, outputs, concluded.lines, notes, tally, concluded.findings)

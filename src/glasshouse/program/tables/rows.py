@@ -235,6 +235,46 @@ def _matrix(rows: list[NDArray[np.int64]], width: int) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(len(columns), np.int64), columns, starts), shape=(len(rows), width))
 
 
+class Differences(NamedTuple):
+    """Sums of cells none of which contains another (`members`), and of which of them each set is the sum (`sums`)."""
+
+    members: sparse.csr_matrix
+    sums: sparse.csr_matrix
+
+
+def differences_of(sets: sparse.csr_matrix) -> Differences:
+    """Take sets of cells apart into differences; sets that share no cell, at any remove, are looked at apart."""
+    from scipy.sparse.csgraph import connected_components
+
+    overlap = (sets @ sets.T).tocsr()
+    size = np.asarray(sets.sum(axis=1)).reshape(-1)
+    count, label = connected_components(overlap, directed=False)
+    around = np.repeat(np.arange(len(size)), np.diff(overlap.indptr))
+    inner = (overlap.data == size[overlap.indices]) & (overlap.indices != around)
+    nested = np.zeros(count, np.bool_)
+    nested[label[around[inner]]] = True
+    order = np.lexsort((np.arange(len(label)), label, nested[label]))  # sets of which none contains another first
+    plain = int((~nested[label]).sum())
+    filled = size[order[:plain]] > 0
+    members = [sets[order[:plain][filled]]]
+    made = [sparse.eye(plain, dtype=np.int64, format="csr")[:, filled]]
+    ends = np.flatnonzero(np.diff(label[order[plain:]])) + 1
+    for some in np.split(order[plain:], ends) if plain < len(order) else []:
+        combine = _differences(sets[some])
+        inside = (combine @ sets[some]).tocsr()
+        inside.eliminate_zeros()
+        filled = np.diff(inside.indptr) > 0
+        again = sparse.csr_matrix(np.rint(np.linalg.inv(combine.toarray())).astype(np.int64)[:, filled])
+        if ((again @ inside[filled]) != sets[some]).nnz or again.data.min(initial=0) < 0:
+            raise GlasshouseBug("sets are not the sums of their differences; please report this")
+        members.append(inside[filled])
+        made.append(again)
+    sums = sparse.block_diag(made, format="csr", dtype=np.int64)
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return Differences(sparse.vstack(members, format="csr"), sums[back])
+
+
 def _differences(members: sparse.csr_matrix) -> sparse.csr_matrix:
     """What to add and subtract so that no row contains another: `combine @ members` are the rows left."""
     overlap = (members @ members.T).toarray().astype(np.int32)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby
 from math import cos, radians, sqrt
 
 from glasshouse.report.description import Cell, Hidden, Map, Ring, Shape, said, text, value_of, words
-from glasshouse.report.render.svg import Key, frame, label_at, small
+from glasshouse.report.render.svg import Key, escape, frame, label_at, small
 from glasshouse.report.words import phrase
 
 CLASSES = 5

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from io import StringIO
 
 from glasshouse.errors import GlasshouseBug
-from glasshouse.report.description import Cell, Count, Definition, Hidden, Measure, Report, Share, words
+from glasshouse.report.description import Cell, Count, Definition, Hidden, Measure, Report, Share, value_of, words
 from glasshouse.report.numbering import numbered
 from glasshouse.report.words import worse_of
 
@@ -46,9 +46,10 @@ def _fields(cell: Cell) -> tuple[str, str, str, str, str]:
         case Count():
             return str(cell.value), "", "", "", ""
         case Share():
-            return _plain(cell.value), _plain(cell.low), _plain(cell.high), str(cell.part), str(cell.whole)
+            return _plain(value_of(cell)), _plain(cell.low), _plain(cell.high), str(cell.part), str(cell.whole)
         case Measure():
-            return _plain(cell.value), _plain(cell.low), _plain(cell.high), "", ""
+            value = words(cell) if cell.end else _plain(cell.value)
+            return value, _plain(cell.low), _plain(cell.high), "", ""
 
 
 def _plain(value: float | None) -> str:

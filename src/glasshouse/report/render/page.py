@@ -16,13 +16,13 @@ from glasshouse.report.description import (
     Block,
     Cell,
     Chart,
-    Count,
     Curves,
     Explorer,
     Hidden,
     Map,
     Measure,
     Noise,
+    Printed,
     Report,
     Share,
     Table,
@@ -35,11 +35,12 @@ from glasshouse.report.description import (
 from glasshouse.report.numbering import numbered
 from glasshouse.report.render.drawing import legend, pictures
 from glasshouse.report.render.heads import Heading, begins, depth_of, headings, panel_of
+from glasshouse.report.render.printed import MARKS, Sheet, laid_out
 from glasshouse.report.render.rows import style_of
 from glasshouse.report.render.svg import Key
 from glasshouse.report.render.templates import asset, render
 from glasshouse.report.theme import style
-from glasshouse.report.words import all_of, phrase
+from glasshouse.report.words import all_of, certified, phrase
 
 
 def page(report: Report) -> str:
@@ -49,6 +50,7 @@ def page(report: Report) -> str:
     return render(
         "page.html.j2",
         report=report,
+        certificate=certified(report),
         names={section.name for section in report.sections},
         verdicts=[(one, _shown(one.number, k + 2)) for k, one in enumerate(report.verdicts)],
         sections=_sections(report),
@@ -56,6 +58,7 @@ def page(report: Report) -> str:
         rows=lambda table: _rows(table, lines[table.name], report.listed),
         texts=_script_data(all_of("script")),
         terms={one.term for one in report.definitions},
+        marks=MARKS,
         say=phrase,
         text=text,
         words=words,
@@ -77,6 +80,7 @@ class _View:
     narrow: tuple[tuple[str, str], ...] = ()
     keys: tuple[Key, ...] = ()
     data: str = ""
+    sheet: Sheet | None = None
 
 
 def _sections(report: Report) -> Iterator[tuple[object, list[_View]]]:
@@ -106,6 +110,8 @@ def _drawn(view: _View, worse: Mapping[str, str]) -> _View:
         case Noise():
             levels = [{"name": name, "rho": rho} for name, rho in block.levels]
             return replace(view, data=_script_data({"levels": levels, "scale": block.scale}))
+        case Printed():
+            return replace(view, sheet=laid_out(block))
     return view
 
 
@@ -161,7 +167,7 @@ def _lines(report: Report) -> dict[str, list[int]]:
 
 
 def _shown(cell: Cell, line: int, look: str = "") -> _Cell:
-    number = isinstance(cell, (Count, Share, Measure)) and line > 0
+    number = value_of(cell) is not None and line > 0
     return _Cell(words(cell), interval(cell), line if number else None, isinstance(cell, Hidden), look=look)
 
 

@@ -67,8 +67,8 @@ def _looks(chart: Chart) -> list[_Look]:
         thick = 0.64 / len(peers) if series.look in ("bar", "box") else 0.0
         step = thick or (0.0 if not own else 0.12 if chart.up else 0.22)
         shift = step * (peers.index(series) - (len(peers) - 1) / 2)
-        if chart.bare:  # bars of many places, each of one series
-            thick, shift = 0.9, 0.0
+        if chart.bare or chart.stacked:  # bars of many places, each of one series; or end to end
+            thick, shift = 0.9 if chart.bare else 0.64, 0.0
         found.append(_Look(series, colour, list(MARKS)[len(before) % len(MARKS)], shift, thick))
     return found
 
@@ -107,14 +107,19 @@ class Plot:
         drawn = [at for one in chart.series for at in (one.column, *one.box)]
         cells = [row[at] for row in every for at in drawn]  # of all panels: they have one scale
         self.style, self.ends = style_of(cells), [end for cell in cells for end in ends(cell)]
+        if chart.stacked:
+            self.ends += [sum(value_of(row[one.column]) or 0 for one in chart.series) for row in every]
         self.long = (275 if narrow else 340 if chart.panel is not None else max(300, min(560, 84 * len(rows)))) + 0.0
         self.labels = [[""] if chart.bare else self._label(row) for row in rows]
         bars = sum(one.look == "bar" for one in chart.series)
         self.numbers = len(chart.series) == 1 or bars == len(chart.series)
-        self.numbers &= not chart.bare and (not chart.up or bars * len(rows) <= 24)  # else they would run together
+        self.numbers &= not (chart.bare or chart.stacked) and (
+            not chart.up or bars * len(rows) <= 24
+        )  # else they would run together
         self.longest = max((len(line) for label in self.labels for line in label), default=0)
         lines = max((len(label) for label in self.labels), default=1)
-        self.step = max(28, 15 * lines + 8, 15 * sum(one.look in _OWN for one in chart.series) + 10)
+        beside = 1 if chart.stacked else sum(one.look in _OWN for one in chart.series)
+        self.step = max(28, 15 * lines + 8, 15 * beside + 10)
         number, place = self._numbers(), self._places()
         self.axes = {"x": place, "y": number} if chart.up else {"x": number, "y": place}
 
@@ -222,7 +227,7 @@ class Plot:
         kind = look.series.look
         if kind == "bar":
             half = look.thick / 2
-            bars = [row | {"to": 0, "at": row["at"] - half, "at2": row["at"] + half} for row in drawn]
+            bars = [row | {"at": row["at"] - half, "at2": row["at"] + half} for row in drawn]
             yield self._layer({"type": "rect", "fill": look.colour}, bars, "at2", "to", description=SAYS)
         if kind == "dot" and self.chart.up:
             line = {"type": "line", "stroke": look.colour, "strokeWidth": 1.5, "strokeOpacity": 0.5, "aria": False}
@@ -280,7 +285,12 @@ class Plot:
             cell = row[look.series.column]
             value, low, high = (*ends(cell), None, None, None)[:3]
             shown = {"text": words(cell), "says": self._says(row)}
-            yield {"at": at + look.shift, "from": value, "low": low, "high": high, **shown}
+            begin = 0.0
+            if self.chart.stacked and value is not None:
+                before = self.chart.series[: self.chart.series.index(look.series)]
+                begin = sum(value_of(row[one.column]) or 0.0 for one in before)
+                value += begin
+            yield {"at": at + look.shift, "from": value, "to": begin, "low": low, "high": high, **shown}
 
     def _says(self, row: tuple[Cell, ...]) -> str:
         name = ", ".join(words(cell) for cell in row[: self.chart.table.keys])
@@ -290,8 +300,9 @@ class Plot:
 
 def ends(cell: Cell) -> list[float]:
     """What is drawn of a cell: its number, and the ends of its interval."""
-    if not isinstance(cell, (Count, Share, Measure)):
+    value = value_of(cell)
+    if value is None:
         return []
-    if isinstance(cell, Count) or cell.low is None or cell.high is None:
-        return [float(cell.value)]
-    return [cell.value, cell.low, cell.high]
+    if not isinstance(cell, (Share, Measure)) or cell.low is None or cell.high is None:
+        return [value]
+    return [value, cell.low, cell.high]

@@ -21,24 +21,31 @@ from glasshouse.report.description import (
     Count,
     Definition,
     Hidden,
+    Known,
     Measure,
+    Printed,
     Report,
     Sentence,
     Share,
     Table,
     interval,
     text,
+    value_of,
     words,
 )
 from glasshouse.report.render.heads import Heading, begins, depth_of, headings, panel_of
 from glasshouse.report.render.numbers import defined
-from glasshouse.report.words import phrase, several, worse_of
+from glasshouse.report.theme import LIGHT
+from glasshouse.report.words import certified, phrase, several, worse_of
 
 Look = dict[str, Any]  # a format of the workbook, as xlsxwriter takes it
 _CREATED = datetime(2010, 4, 1)  # any fixed day, so that the bytes stay the same
 
 _FORMATS = {"count": "#,##0", "share": "0.0%", "points": "+0.0%;-0.0%;0.0%"}
 _GREY, _LINE, _FILL = "#636363", "#B0B0B0", "#EEF1F4"
+_SHADES: dict[Known, Look] = {  # of what is known of a hidden number
+    name: {"bg_color": LIGHT[name], "font_color": LIGHT[f"{name}ink"]} for name in ("exact", "narrow", "wide")
+}
 _WIDEST, _LONGEST = 44, 31  # characters of a column, of a sheet's name
 _TAKEN = ("read me", "definitions", "history")  # the last is Excel's own
 
@@ -54,8 +61,9 @@ def sheets(report: Report) -> bytes:
     looks, meanings = _Looks(book), {one.term: one for one in report.definitions}
     _front(book, looks, report)
     names = sheet_names(table.name for table in report.tables())
+    as_printed = {one.table.name: one for part in report.sections for one in part.blocks if isinstance(one, Printed)}
     for name, table in zip(names, report.tables(), strict=True):
-        _sheet(book.add_worksheet(name), looks, table, meanings)
+        _sheet(book.add_worksheet(name), looks, table, meanings, as_printed.get(table.name))
     if meanings:
         _meanings(book, looks, report)
     book.close()
@@ -95,8 +103,8 @@ class _Looks:
             self.made[key] = self.book.add_format(look)
         return self.made[key]
 
-    def of(self, cell: Cell, published: bool = False, top: bool = False) -> Any:
-        look: Look = {"italic": True, "font_color": _GREY} if published else {}
+    def of(self, cell: Cell, published: bool = False, top: bool = False, shade: Look | None = None) -> Any:
+        look: Look = {"italic": True, "font_color": _GREY} if published else dict(shade or {})
         look |= {"top": 1, "top_color": _LINE} if top else {}
         match cell:
             case Count():
@@ -130,10 +138,10 @@ def _put(sheet: Any, row: int, column: int, cell: Cell, look: Any) -> None:
     match cell:
         case None:
             sheet.write_blank(row, column, None, look)
-        case str() | Hidden():
+        case str() | Hidden() | Measure(end="under" | "over"):
             sheet.write_string(row, column, words(cell), look)
         case Count() | Share() | Measure():
-            _number(sheet, row, column, cell.value, look)
+            _number(sheet, row, column, value_of(cell), look)
 
 
 def _number(sheet: Any, row: int, column: int, value: float | None, look: Any) -> None:
@@ -157,21 +165,23 @@ class _Field:
     cells: Sequence[Cell]
     width: int
     end: int | None = None  # 0: the lower ends, 1: the upper ones
+    known: Sequence[Known] = ()  # of each row, which has the colour of it
 
     def put(self, sheet: Any, line: int, at: int, row: int, looks: _Looks, top: bool) -> None:
         cell = self.cells[row]
-        look = looks.of(cell, self.column.published, top)
+        look = looks.of(cell, self.column.published, top, _SHADES.get(self.known[row]) if self.known else None)
         if self.end is None:
             _put(sheet, line, at, cell, look)
         elif isinstance(cell, (Share, Measure)):
             _number(sheet, line, at, (cell.low, cell.high)[self.end], look)
 
 
-def _fields(table: Table) -> list[_Field]:
+def _fields(table: Table, as_printed: Printed | None) -> list[_Field]:
     found = []
     for number, column in list(enumerate(table.columns))[1 if table.panels else 0 :]:
         cells = [row[number] for row in table.rows]
-        found.append(_Field(column, cells, _width(column, cells, key=number < table.keys)))
+        known = as_printed.known if as_printed is not None and number in as_printed.proved else ()
+        found.append(_Field(column, cells, _width(column, cells, key=number < table.keys), known=known))
         if any(map(_has_ends, cells)):
             for end, name in enumerate(("low", "high")):
                 head = Column(phrase(f"sheets.{name}"), published=column.published, above=column.above)
@@ -179,10 +189,12 @@ def _fields(table: Table) -> list[_Field]:
     return found
 
 
-def _sheet(sheet: Any, looks: _Looks, table: Table, meanings: Mapping[str, Definition]) -> None:
+def _sheet(
+    sheet: Any, looks: _Looks, table: Table, meanings: Mapping[str, Definition], as_printed: Printed | None = None
+) -> None:
     """A table: its title, the head and what its columns mean, a line for each row, then notes and source."""
     sheet.write_string(0, 0, table.title, looks.title)
-    fields = _fields(table)
+    fields = _fields(table, as_printed)
     head = headings([one.column for one in fields])
     depth = depth_of(head)
     for cell in head:
@@ -279,7 +291,7 @@ def _front(book: Any, looks: _Looks, report: Report) -> None:
     if report.certificate:
         line += 2
         sheet.write_string(line, 0, phrase("sheets.run"), looks(bold=True))
-        for key, value in report.certificate:
+        for key, value in certified(report):
             line += 1
             sheet.write_string(line, 0, key, looks.wrapped)
             sheet.write_string(line, 1, value, looks(align="left"))

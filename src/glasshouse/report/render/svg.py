@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import re
-from html import escape
 from typing import NamedTuple
 
 from glasshouse.report.theme import FONT
+from glasshouse.text import plain
+
+
+def escape(text: str) -> str:
+    """A text as SVG takes it, whatever letters it has."""
+    return html.escape(plain(text))
 
 
 class Key(NamedTuple):

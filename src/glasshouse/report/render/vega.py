@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from glasshouse.text import plain
+
 Spec = dict[str, Any]  # JSON: what Vega-Lite reads
 
 
@@ -11,7 +13,16 @@ def drawn(spec: Spec) -> str:
     """A specification as SVG."""
     import vl_convert  # slow to load, and only needed here
 
-    return str(vl_convert.vegalite_to_svg(spec, vl_version="6.4"))
+    return str(vl_convert.vegalite_to_svg(_plain(spec), vl_version="6.4"))
+
+
+def _plain(part: Any) -> Any:
+    """The same with texts that can be drawn: at a control character the library would end the whole process."""
+    if isinstance(part, dict):
+        return {_plain(key): _plain(inside) for key, inside in part.items()}
+    if isinstance(part, (list, tuple)):
+        return [_plain(inside) for inside in part]
+    return plain(part, lines=True) if isinstance(part, str) else part
 
 
 def png(svg: str) -> bytes:

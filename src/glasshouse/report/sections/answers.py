@@ -27,7 +27,7 @@ from glasshouse.report.description import (
     Words,
 )
 from glasshouse.report.sections.comparison import named
-from glasshouse.report.words import columns, measured, phrase, say, several
+from glasshouse.report.words import columns, measured, phrase, say
 from glasshouse.report.words import table as texts
 
 ONE = "singleton"
@@ -82,14 +82,17 @@ class About:
 
 
 def _part(share: float, whole: int, low: float | None = None, high: float | None = None) -> Cell:
-    return Share(round(share * whole), whole, low, high) if whole else None
+    return Share(round(share * whole), whole, low, high)
 
 
-def singled_out(row: Mapping[str, Any]) -> Share | None:
-    """The share of households that claims represent: by the truth, or the least that is proved; of none, None."""
+def singled_out(row: Mapping[str, Any]) -> Share:
+    """The share of households that claims represent: by the truth, or the least that is proved.
+
+    Where nobody is there, or nothing limits how many there are, it is one of nobody: no number.
+    """
     known = row["share"] is not None
     part, whole = ("represented", "households") if known else ("represented_least", "households_most")
-    return Share(row[part], row[whole], row["share_low"], row["share_high"]) if row[whole] else None
+    return Share(row[part], row[whole], row["share_low"], row["share_high"]) if row[whole] else Share(0, 0)
 
 
 def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Section:
@@ -114,7 +117,7 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
         Chart("claims-chart", phrase("certain_claims.chart"), phrase("certain_claims.chart_says"), table,
               (Series(3, phrase("certain_claims.singled_out"), "bar"),), phrase("certain_claims.axis"), up=True)
     ]  # fmt: skip
-    lost = [row for row in summary.get("leaks") or () if row["change"] == "withheld" and row["claims"]]
+    lost = [row for row in summary.get("leaks") or () if row["change"] == "withheld"]
     if lost:
         leaks = Table(
             "claims-leaks", phrase("certain_claims.leaks"),
@@ -123,7 +126,7 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
                 (row["table"], Count(row["claims"]), Share(row["claims"], row["certain"], row["low"], row["high"]))
                 for row in lost
             ),
-            phrase("certain_claims.leaks_source"), several("certain_claims.leaks_notes"),
+            phrase("certain_claims.leaks_source"), order=(2, True),
         )  # fmt: skip
         lost_ = (Series(2, phrase("certain_claims.lost"), "bar"),)
         blocks.append(
@@ -138,9 +141,9 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
             phrase("certain_claims.examples_source"), keys=2, records=True,
         ))  # fmt: skip
     lead = say("certain_claims.none")
-    if rows and (share := singled_out(rows[0])) is not None:
+    if rows:
         how = "lead_least" if rows[0]["share"] is None else "lead"
-        lead = say(f"certain_claims.{how}", share=share, places=plural(place), k=rows[0]["k"])
+        lead = say(f"certain_claims.{how}", share=singled_out(rows[0]), places=plural(place), k=rows[0]["k"])
     return Section("claims", phrase("certain_claims.title"), lead, tuple(blocks))
 
 
@@ -152,7 +155,7 @@ def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str, readi
         (Column(phrase("occupancy.answer")), Column(plural(place), "violations"),
          Column(phrase("occupancy.share"), "violations")),
         tuple(
-            (title, Count(int(summary[key])), Share(int(summary[key]), blocks) if blocks else None)
+            (title, Count(int(summary[key])), Share(int(summary[key]), blocks))
             for key, title in texts("occupancy.answers").items()
         ),
         "occupancy/summary.json",
@@ -170,8 +173,7 @@ def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str, readi
             ),
             phrase("occupancy.where_source"), records=True,
         ))  # fmt: skip
-    share = Share(int(summary["certain"]), blocks) if blocks else None
-    lead = say("occupancy.lead", share=share, places=plural(place), reading=reading)
+    lead = say("occupancy.lead", share=Share(int(summary["certain"]), blocks), places=plural(place), reading=reading)
     return Section("occupancy", phrase("occupancy.title"), lead, tuple(parts))
 
 

@@ -63,7 +63,7 @@ class Certainty:
     def share(self) -> Cell:
         low, high = self.head["share_certain"], self.head["share_certain_upper"]
         if low == high:
-            return Share(self.certain, self.persons)
+            return Share(self.certain, self.persons, everybody=True)
         return Measure(low, self.persons, "share", low, high)
 
     @property
@@ -106,18 +106,17 @@ def where(found: Certainty, shapes: tuple[str, Mapping[str, Shape]] | None) -> S
     blocks: list[Block] = []
     if shapes is not None:
         blocks.append(_map(found, areas, *shapes))
-    most = min(len(areas.rows), 15)
     units = plural(found.unit).capitalize()
     blocks.append(
         Chart("areas-ranked", phrase("where.ranked", units=units), phrase("where.ranked_says", units=units), areas,
-              (Series(2, phrase("columns.certain"), "bar"),), phrase("where.axis"), most=most)
+              (Series(2, phrase("columns.certain"), "bar"),), phrase("where.axis"), most=15)
     )  # fmt: skip
     lead = say("where.none")
     if top is not None and bottom is not None:
         lead = say(
             "where.lead", least=bottom[2], most=top[2], number=len(areas.rows), units=plural(found.unit)
         ) if len(areas.rows) > 1 else say("where.lead_one", unit=found.unit, share=top[2])  # fmt: skip
-    return Section("where", phrase("where.title"), lead, tuple(blocks))
+    return Section("where", phrase("where.title"), lead, tuple(blocks), ranks=True)
 
 
 def _areas(found: Certainty, level: str) -> Table:
@@ -148,6 +147,8 @@ def _areas(found: Certainty, level: str) -> Table:
         ),
         phrase("where.source", file=PLACES, level=level),
         records=one,
+        order=(2, True),
+        inhabited=True,
     )  # fmt: skip
 
 
@@ -169,7 +170,6 @@ def who(groups: pl.DataFrame) -> Section:
         rows = [
             (label(row["group"]), Count(row["records"]), Share(row["certain"], row["records"]))
             for row in part.sort("order").iter_rows(named=True)
-            if row["records"]
         ]
         ends += [(share.value, f"{title}: {label}", share) for label, _, share in rows if share.whole >= 100]
         table = Table(
@@ -185,7 +185,7 @@ def who(groups: pl.DataFrame) -> Section:
     if len(ends) > 1:
         low, high = min(ends), max(ends)
         lead = say("who.lead", most=high[1], high=high[2], least=low[1], low=low[2])
-    return Section("who", phrase("who.title"), lead, tuple(blocks))
+    return Section("who", phrase("who.title"), lead, tuple(blocks), ranks=True)
 
 
 def why(leaks: pl.DataFrame, place: str, unit: str) -> Section:
@@ -207,7 +207,7 @@ def why(leaks: pl.DataFrame, place: str, unit: str) -> Section:
     table = Table(
         "withheld", phrase("why.table"),
         columns("why.columns", "", "withheld", "certain", "", ""),
-        tuple(rows), phrase("why.source"), several("why.notes"),
+        tuple(rows), phrase("why.source"), several("why.notes"), order=(1, False),
     )  # fmt: skip
     chart = Chart(
         "withheld-chart", phrase("why.chart"), phrase("why.chart_says"), table,
@@ -215,7 +215,7 @@ def why(leaks: pl.DataFrame, place: str, unit: str) -> Section:
     )  # fmt: skip
     looked = {"blocks": Count(first["blocks"]), "units": Count(first["units"], people=False)}
     base = Words((say("why.looked_at", **looked, places=plural(place), areas=plural(unit)),))
-    return Section("why", phrase("why.title"), _why_in_words(rows), (base, chart))
+    return Section("why", phrase("why.title"), _why_in_words(rows), (base, chart), ranks=True)
 
 
 def _why_in_words(rows: Sequence[tuple[Cell, ...]]) -> Sentence:
@@ -238,11 +238,10 @@ def size(found: Certainty) -> Section:
     census = _census() if found.reference else {}
     rows: list[tuple[Cell, ...]] = []
     for row in found.by_size:
-        if row["blocks"]:
-            share = Share(row["zero_blocks"], row["blocks"], row["zero_share_low"], row["zero_share_high"])
-            certain = Share(round(row["certain_share"] * row["population"]), row["population"])
-            printed = [Measure(census[row["band"]], 0, "share")] if census else []
-            rows.append((row["band"], Count(row["blocks"]), Count(row["population"]), share, certain, *printed))
+        share = Share(row["zero_blocks"], row["blocks"], row["zero_share_low"], row["zero_share_high"])
+        certain = Share(round((row["certain_share"] or 0) * row["population"]), row["population"])
+        printed = [Measure(census[row["band"]], 0, "share")] if census else []
+        rows.append((row["band"], Count(row["blocks"]), Count(row["population"]), share, certain, *printed))
     places, theirs = plural(found.place), phrase("size.published", reference=found.reference)
     table = Table(
         "by-size", phrase("size.table", place=found.place),
@@ -285,8 +284,8 @@ def rules(results: Sequence[RuleResult]) -> Section:
             (
                 one.title, one.wants, Share(one.part, one.whole),
                 None if one.smallest is None else Count(one.smallest),
-                Count(one.below, people=False) if one.units else None,
-                Count(one.units, people=False) if one.units else None,
+                Count(one.below) if one.units else None,
+                Count(one.units) if one.units else None,
                 phrase("rules.not_judged" if not one.judged else "rules.kept" if one.passed else "rules.broken"),
             )
             for one in results

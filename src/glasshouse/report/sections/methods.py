@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from glasshouse.report.description import Block, Definition, Report, Section, Words
-from glasshouse.report.words import entries, phrase, plain, several
+from glasshouse.report.description import Block, Definition, Report, Section, Sentence, Words
+from glasshouse.report.words import entries, phrase, plain, say, several
 
 
 def definitions(used: Iterable[str]) -> tuple[Definition, ...]:
@@ -23,13 +23,13 @@ def label(name: str) -> str:
     return plain(f"labels.{name}", name.replace("_", " "))
 
 
-def methods(left_out: Sequence[tuple[str, str, str]]) -> Section:
+def methods(left_out: Sequence[tuple[str, str, Sentence]]) -> Section:
     """How it was done, what it does not say, and what was left out."""
     blocks: list[Block] = [
         Words(several("methods.paragraphs")), Words((phrase("methods.keep_in_mind"),), several("methods.points"))
     ]  # fmt: skip
     if left_out:
-        some = (phrase("methods.left_out_one", name=name, what=what, why=why) for name, what, why in left_out)
+        some = (say("methods.left_out_one", name=name, what=what, why=why) for name, what, why in left_out)
         blocks.append(Words((phrase("methods.left_out"),), tuple(some)))
     return Section("methods", phrase("methods.title"), phrase("methods.lead"), tuple(blocks))
 

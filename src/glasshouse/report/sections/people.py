@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, NONMODAL
+from glasshouse.model.bands import ALL, BANDS
 from glasshouse.report.description import (
     Block,
     Cell,
@@ -25,7 +26,6 @@ from glasshouse.report.words import columns, phrase, plain, say
 
 GROUPS = (EVERYBODY, NONMODAL, EXPOSED)
 RATES = "risk/rates.parquet"
-ALL = "all"
 
 
 def exposed(rates: pl.DataFrame, data: str, attacker: str) -> dict[str, Any] | None:
@@ -40,16 +40,22 @@ def exposed(rates: pl.DataFrame, data: str, attacker: str) -> dict[str, Any] | N
 def verdict(rates: pl.DataFrame | None, data: str, attacker: str, why_not: str) -> Verdict:
     """The third number of the first screen."""
     title, meaning = phrase("people.verdict"), phrase("people.verdict_meaning")
-    row = None if rates is None else exposed(rates, data, attacker)
-    if row is None:
-        reason = why_not or phrase("people.nobody")
-        return Verdict(title, None, phrase("page.not_measured", reason=reason), meaning, "precision", "methods", RATES)
-    lost = row["advantage_low"] is not None and row["advantage_low"] <= 0
-    beside = say(
-        "people.guessing_lost" if lost else "people.guessing", guess=Measure(row["baseline"], row["putative"], "share")
-    )
-    precision = Share(row["confirmed"], row["putative"], row["low"], row["high"])
+    if rates is None:
+        told = phrase("page.not_measured", reason=why_not)
+        return Verdict(title, None, told, meaning, "precision", "methods", RATES)
+    row = exposed(rates, data, attacker)
+    precision, guess = _beside_guessing(row)
+    lost = row is not None and row["advantage_low"] is not None and row["advantage_low"] <= 0
+    beside = say("people.guessing_lost" if lost else "people.guessing", guess=guess)
     return Verdict(title, precision, beside, meaning, "exposed", "identify", RATES)
+
+
+def _beside_guessing(row: Mapping[str, Any] | None) -> tuple[Share, Cell]:
+    """Precision and what guessing reaches; of nobody, no numbers, said in the same words."""
+    if row is None:
+        return Share(0, 0), Share(0, 0)
+    guess = Measure(row["baseline"], row["putative"], "share")
+    return Share(row["confirmed"], row["putative"], row["low"], row["high"]), guess
 
 
 def identify(
@@ -71,18 +77,12 @@ def identify(
     series = (Series(5, precision, "dot"), Series(6, phrase("columns.guessing"), "tick"))
     blocks: list[Block] = [Chart("precision-chart", phrase("people.chart"), says, table, series, precision, panel=0)]
     size = _by_size(rates, data, attacker, places)
-    if size is not None:
-        blocks.append(Chart("precision-size-chart", phrase("people.by_size"), says, size, series, precision, up=True))
+    blocks.append(Chart("precision-size-chart", phrase("people.by_size"), says, size, series, precision, up=True))
     blocks.append(_agreement(agreement, names))
     if left_out is not None and left_out.height:
         blocks.append(_left_out(left_out, data))
-    row = exposed(rates, data, attacker)
-    lead = say("people.linked")
-    if row is not None:
-        lead = say(
-            "people.lead", precision=Share(row["confirmed"], row["putative"], row["low"], row["high"]),
-            guess=Measure(row["baseline"], row["putative"], "share"),
-        )  # fmt: skip
+    precision_, guess = _beside_guessing(exposed(rates, data, attacker))
+    lead = say("people.lead", precision=precision_, guess=guess)
     return Section("identify", phrase("people.title"), lead, tuple(blocks))
 
 
@@ -90,19 +90,15 @@ def _rates(rates: pl.DataFrame, data: str, attackers: Sequence[str]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for attacker in attackers:
         for group in GROUPS:
-            some = rates.filter(
-                (pl.col("data") == data) & (pl.col("attacker") == attacker) & (pl.col("group") == group)
-                & (pl.col("band") == ALL)
-            )  # fmt: skip
-            for row in some.iter_rows(named=True):
-                linked, right = row["putative"], row["confirmed"]
-                rows.append((
-                    attacker, phrase(f"people.groups.{group}"), Count(row["population"]), Count(linked), Count(right),
-                    Share(right, linked, row["low"], row["high"]) if linked else None,
-                    Measure(row["baseline"], linked, "share") if linked and row["baseline"] is not None else None,
-                    _advantage(row) if linked else None,
-                    Share(min(right, row["population"]), row["population"]) if row["population"] else None,
-                ))  # fmt: skip
+            row = _row(rates, data=data, attacker=attacker, group=group, band=ALL)
+            linked, right = row["putative"], row["confirmed"]
+            rows.append((
+                attacker, phrase(f"people.groups.{group}"), Count(row["population"]), Count(linked), Count(right),
+                Share(right, linked, row["low"], row["high"]),
+                Measure(row["baseline"], linked, "share") if linked and row["baseline"] is not None else None,
+                _advantage(row) if linked else None,
+                Share(min(right, row["population"]), row["population"]),
+            ))  # fmt: skip
     return Table(
         "reidentification", phrase("people.table"),
         (Column(phrase("columns.list"), "list"), Column(phrase("columns.people"), "exposed"), *_counted(),
@@ -110,6 +106,14 @@ def _rates(rates: pl.DataFrame, data: str, attackers: Sequence[str]) -> Table:
          Column(phrase("people.found"), "found")),
         tuple(rows), phrase("people.source", file=RATES, data=data), keys=2,
     )  # fmt: skip
+
+
+def _row(rates: pl.DataFrame, **of: str) -> Mapping[str, Any]:
+    """A row of the rates; where nobody is in it, one of zeros."""
+    found = rates.filter(**of)
+    if found.height:
+        return found.row(0, named=True)
+    return {name: 0 if kind.is_integer() else None for name, kind in rates.schema.items()}
 
 
 def _counted() -> tuple[Column, ...]:
@@ -123,21 +127,16 @@ def _advantage(row: Mapping[str, Any]) -> Cell:
     return Measure(row["advantage"], row["putative"], "points", row["advantage_low"], row["advantage_high"])
 
 
-def _by_size(rates: pl.DataFrame, data: str, attacker: str, places: Mapping[str, int]) -> Table | None:
-    some = rates.filter(
-        (pl.col("data") == data) & (pl.col("attacker") == attacker) & (pl.col("group") == EXPOSED)
-        & (pl.col("band") != ALL) & (pl.col("putative") > 0)
-    )  # fmt: skip
+def _by_size(rates: pl.DataFrame, data: str, attacker: str, places: Mapping[str, int]) -> Table:
+    bands = {band: _row(rates, data=data, attacker=attacker, group=EXPOSED, band=band) for band in BANDS}
     rows = tuple(
         (
-            row["band"], Count(places.get(row["band"], 0)), Count(row["population"]), Count(row["putative"]),
+            band, Count(places.get(band, 0)), Count(row["population"]), Count(row["putative"]),
             Count(row["confirmed"]), Share(row["confirmed"], row["putative"], row["low"], row["high"]),
             None if row["baseline"] is None else Measure(row["baseline"], row["putative"], "share"),
         )
-        for row in some.sort(pl.col("band").str.extract(r"^(\d+)").cast(pl.Int64)).iter_rows(named=True)
+        for band, row in bands.items()
     )  # fmt: skip
-    if len(rows) < 2:
-        return None
     return Table(
         "reidentification-size", phrase("people.by_size_table", attacker=attacker),
         (Column(phrase("people.in_place")), Column(phrase("people.places")), *_counted(),
@@ -176,7 +175,6 @@ def _left_out(frame: pl.DataFrame, data: str) -> Table:
             Measure(row["difference"], row["persons"], "points", row["low"], row["high"]),
         )
         for row in some.iter_rows(named=True)
-        if row["persons"]
     )  # fmt: skip
     return Table(
         "left-out", phrase("people.left_out"),

@@ -1,0 +1,1 @@
+"""What do tables that nobody described say of themselves? Their dimensions, totals, places and links."""

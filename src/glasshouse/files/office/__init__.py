@@ -1,0 +1,1 @@
+"""How are tables read as offices write them? Their words, their places, their marks and digits."""

@@ -1,0 +1,271 @@
+"""Is there nothing cheaper? A proof of our own: cuts until the relaxation's bound is met, then cases.
+
+Cuts (`cuts`) are inequalities in whole numbers that follow from the rows. Cases are limits of one variable: at most k,
+or k + 1 and more; every whole solution is in one of the two. Each case ends with a bound in rational arithmetic that no
+solution in it is below, or with multipliers that show that nothing fits. Floating point only proposes. Only what is
+cheaper than the best x is looked for, so limits that all such x keep to are taken at once, and cuts rest on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.program.cuts import LARGEST, REACH, Rows, cut, denominator
+from glasshouse.program.highs import Growing, Relaxation
+from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, largest
+from glasshouse.program.prove import dual_bound, infeasible, within
+
+ROUNDS = 40  # of cuts
+EACH = 100  # cuts of a round
+PARALLEL = 0.9  # a cut that is nearly another one is left out
+VIOLATED = 1e-3  # a cut that is hardly violated is left out
+STALLED = 4  # rounds that gain next to nothing, after which cases are better
+CASES = 12_000_000  # a unit of effort, divided by the size of the program
+SIZE_OF_CASE = 300
+ENTRIES = 2_000_000  # of a matrix; larger programs are not tried
+RELIABLE, LOOKED = 2, 8  # what a variable brings is known after so many cuts; so many are tried at once
+WHOLE = 1e-6
+Float = NDArray[np.float64]
+
+
+def closed(program: IntegerProgram, x: Count | None, floor: int | None, limit: Limit) -> Solution:
+    """Prove that nothing is cheaper than x (without one: that nothing fits), or find something; else the best floor."""
+    if len(program.row_lower) * len(program.cost) > ENTRIES or limit.allows_nothing or _too_large(program):
+        return Solution(Outcome.STOPPED if x is None else Outcome.FEASIBLE, x, floor, floor)
+    return _Proof(program, x, floor, limit).solution()
+
+
+def _too_large(program: IntegerProgram) -> bool:
+    """Are there numbers that floating point, or the sums here, could not hold?"""
+    return (
+        max(program.largest_cost, program.largest_coefficient) >= LARGEST
+        or largest(program.lower) >= REACH
+        or largest(program.upper) >= REACH
+    )
+
+
+@dataclass
+class _Proof:
+    """What is known of a program on the way: the best x, and a floor of all costs."""
+
+    program: IntegerProgram
+    x: Count | None
+    floor: int | None
+    limit: Limit
+    rows: Rows = field(init=False)
+    engine: Growing = field(init=False)
+    whole: IntegerProgram | None = None  # with all cuts
+
+    def __post_init__(self) -> None:
+        self.rows, self.engine = Rows.of(self.program), Growing(self.program)
+        self.value = UNLIMITED if self.x is None else self.program.value(self.x)
+        self.lower, self.upper = self.program.lower, self.program.upper  # of all that is cheaper than x
+        self.size = SIZE_OF_CASE + len(self.program.index) + len(self.program.cost)
+
+    def solution(self) -> Solution:
+        through = self._cut() or self._cases()
+        if self.x is None:
+            return Solution(Outcome.INFEASIBLE, proof=Proof.EXACT) if through else Solution(Outcome.STOPPED)
+        if through:
+            return Solution(Outcome.OPTIMAL, self.x, self.value, self.value, Proof.EXACT)
+        return Solution(Outcome.FEASIBLE, self.x, self.floor, self.floor)
+
+    def _cut(self) -> bool:
+        """Add cuts, round by round; True: nothing is cheaper."""
+        given, before, stalled = len(self.program.row_lower), -np.inf, 0
+        for _ in range(ROUNDS):
+            relaxed = self.engine.relax(self.limit)
+            if relaxed.x is None or relaxed.duals is None:
+                return False  # if nothing fits, or nothing is cheaper, that is the first case
+            cost = float(self.program.cost @ relaxed.x)
+            self._meet(relaxed.x)
+            if self._at_least(relaxed.duals, self.lower, self.upper):
+                return True
+            if self._narrow(relaxed.duals):
+                continue
+            stalled = stalled + 1 if cost < before + 0.01 else 0
+            before = max(before, cost)
+            if stalled > STALLED:
+                break
+            sums = self.rows.matrix @ relaxed.x
+            found = self._violated(relaxed.x, sums)
+            if not found:
+                break
+            slack = (np.arange(len(sums)) >= given) & (sums - self.rows.lower > WHOLE)
+            if slack.any():
+                self.engine.drop(np.flatnonzero(slack))
+                self.rows.keep(~slack)
+            coefficients, least = np.array([one for one, _ in found]), np.array([low for _, low in found], np.int64)
+            self.engine.add(coefficients, least)
+            self.rows.add(coefficients, least)
+            self.whole = None
+        return False
+
+    def _narrow(self, duals: Float) -> bool:
+        """Take the limits of all that is cheaper than the best x. Does a variable have fewer values now?"""
+        lower, upper = within(self._within(self.lower, self.upper), duals, self.value - 1)
+        narrower = int((lower > self.lower).sum() + (upper < self.upper).sum())
+        if not narrower or (lower > upper).any():
+            return False  # that nothing is cheaper is shown by a bound
+        self.lower, self.upper = lower, upper
+        self.engine.limit_to(lower, upper)
+        return True
+
+    def _violated(self, x: Float, sums: Float) -> list[tuple[NDArray[np.int64], int]]:
+        """The cuts that x breaks most, without those that are nearly alike."""
+        every: list[tuple[float, int, NDArray[np.int64], int, Float]] = []
+        for number, basic in enumerate(self.engine.basics()):
+            value = x[basic] if basic >= 0 else sums[-1 - basic]
+            if abs(value - round(value)) < 1e-4:
+                continue
+            multipliers = self.engine.multipliers(number)
+            if multipliers is None:
+                continue
+            found = cut(self.rows, self.lower, self.upper, x, multipliers, denominator(multipliers))
+            if found is not None:
+                direction = found[0].astype(np.float64)
+                length = float(np.sqrt(direction @ direction))
+                if (found[1] - direction @ x) / length > VIOLATED:
+                    every.append((float(direction @ x - found[1]) / length, number, *found, direction / length))
+        chosen: list[tuple[NDArray[np.int64], int]] = []
+        directions = np.empty((0, len(x)))
+        for _, _, coefficients, least, direction in sorted(every, key=lambda one: one[:2]):
+            if not len(directions) or np.abs(directions @ direction).max() < PARALLEL:
+                chosen.append((coefficients, least))
+                directions = np.concatenate([directions, direction[None, :]])
+            if len(chosen) >= EACH:
+                break
+        return chosen
+
+    def _cases(self) -> bool:
+        """Go through all cases, depth first; True: nothing is cheaper in any of them."""
+        left = int(self.limit.effort * CASES / self.size)
+        gains = _Gains(len(self.program.cost))
+        open_ = [_Case(self.lower, self.upper)]
+        while open_:
+            if left <= 0:
+                return False
+            left -= 1
+            case = open_.pop()
+            self.engine.limit_to(case.lower, case.upper)
+            relaxed = self.engine.relax(self.limit)
+            if relaxed.x is None:
+                if not self._empty(relaxed, case):
+                    return False
+                continue
+            cost = float(self.program.cost @ relaxed.x)
+            gains.learn(case, cost)
+            self._meet(relaxed.x)
+            if relaxed.duals is None:
+                return False
+            if cost > self.value - 1 + WHOLE and self._at_least(relaxed.duals, case.lower, case.upper):
+                continue
+            left -= self._look(gains, relaxed.x, case, cost)
+            at = gains.pick(relaxed.x, case)
+            if at is None:
+                return False  # a whole vertex whose bound the multipliers do not show
+            open_ += case.cut_at(at, relaxed.x, cost)
+        return True
+
+    def _look(self, gains: _Gains, x: Float, case: _Case, cost: float) -> int:
+        """Learn what cutting variables brings of which nothing is known yet; how many cases that took."""
+        looked = 0
+        for at in gains.unknown(x):
+            for half in case.cut_at(int(at), x, cost):
+                self.engine.limit_to(half.lower, half.upper)
+                relaxed = self.engine.relax(self.limit)
+                far = max(float(self.value), cost + 1.0) if self.x is not None else cost + 1.0
+                gains.learn(half, far if relaxed.x is None else float(self.program.cost @ relaxed.x))
+                looked += 1
+        return looked
+
+    def _empty(self, relaxed: Relaxation, case: _Case) -> bool:
+        """Is it proved that nothing fits in this case: by one row alone, or by multipliers?"""
+        up, down = np.maximum(self.rows.matrix, 0), np.minimum(self.rows.matrix, 0)
+        least, most = up @ case.lower + down @ case.upper, up @ case.upper + down @ case.lower
+        if (least > self.rows.upper).any() or (most < self.rows.lower).any():
+            return True
+        return relaxed.duals is not None and infeasible(self._within(case.lower, case.upper), relaxed.duals)
+
+    def _within(self, lower: Count, upper: Count) -> IntegerProgram:
+        """All rows and cuts, with these limits of the variables."""
+        if self.whole is None:
+            self.whole = self.rows.program(self.program.cost, lower, upper)
+        return replace(self.whole, lower=lower, upper=upper)
+
+    def _at_least(self, duals: Float, lower: Count, upper: Count) -> bool:
+        """Is it proved that nothing within these limits is cheaper than the best x?"""
+        program = self._within(lower, upper)
+        found = dual_bound(program, duals, wanted=self.value)
+        everywhere = lower is self.lower and upper is self.upper
+        if everywhere and found is not None and (self.floor is None or found > self.floor):
+            self.floor = min(found, self.value)
+        return found is not None and found >= self.value
+
+    def _meet(self, x: Float) -> None:
+        """Take a whole vertex that is cheaper."""
+        whole = np.rint(x)
+        if np.abs(whole - x).max(initial=0) < WHOLE:
+            found = whole.astype(np.int64)
+            if self.program.fits(found) and self.program.value(found) < self.value:
+                self.x, self.value = found, self.program.value(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """Limits of the variables; the one that was cut last, upwards or not, how far, and what the relaxation cost."""
+
+    lower: Count
+    upper: Count
+    at: int = -1
+    up: bool = False
+    step: float = 1.0
+    cost: float = 0.0
+
+    def cut_at(self, at: int, x: Float, cost: float) -> tuple[_Case, _Case]:
+        """The two cases of a variable: up to what it has, or more."""
+        below = int(np.floor(x[at]))
+        if below >= self.upper[at]:
+            below -= 1
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[at], upper[at] = below + 1, below
+        return (
+            _Case(lower, self.upper, at, True, max(below + 1 - float(x[at]), WHOLE), cost),
+            _Case(self.lower, upper, at, False, max(float(x[at]) - below, WHOLE), cost),
+        )
+
+
+class _Gains:
+    """By how much the bound rose when a variable was cut, on average, for each unit."""
+
+    def __init__(self, count: int) -> None:
+        self.sums, self.times = np.zeros((2, count)), np.zeros((2, count))
+
+    def learn(self, case: _Case, cost: float) -> None:
+        if case.at >= 0:
+            side = int(case.up)
+            self.sums[side, case.at] += max(cost - case.cost, 0.0) / case.step
+            self.times[side, case.at] += 1
+
+    def unknown(self, x: Float) -> NDArray[np.int64]:
+        """A few variables, least whole first, that were hardly cut yet."""
+        part = np.abs(x - np.rint(x))
+        some = np.flatnonzero((part > WHOLE) & (self.times.min(axis=0) < RELIABLE))
+        return some[np.argsort(-part[some], kind="stable")[:LOOKED]]
+
+    def pick(self, x: Float, case: _Case) -> int | None:
+        """The variable whose two cases promise most; with none that is not whole, any that is open."""
+        part = x - np.floor(x)
+        some = np.flatnonzero((part > WHOLE) & (part < 1 - WHOLE))
+        if not len(some):
+            wide = np.flatnonzero(case.lower < case.upper)
+            return int(wide[0]) if len(wide) else None
+        usual = self.sums.sum(axis=1) / np.maximum(self.times.sum(axis=1), 1)
+        usual[self.times.sum(axis=1) == 0] = 1.0
+        rise = np.where(self.times > 0, self.sums / np.maximum(self.times, 1), usual[:, None])[:, some]
+        promise = np.maximum(rise[1] * (1 - part[some]), WHOLE) * np.maximum(rise[0] * part[some], WHOLE)
+        return int(some[promise.argmax()])
