@@ -142,9 +142,7 @@ def expect(message: str, words: tuple[str, ...]) -> None:
 ANY_FILE = (
     Case("empty file", "", ("input.csv", "empty", "expected a header")),
     Case("directory", Path.mkdir, ("input.csv", "is a directory")),
-    Case(
-        "unknown extension", "a,b\n1,2\n", ("input.xlsx", "unknown kind of file", ".csv.gz", ".parquet"), "input.xlsx"
-    ),
+    Case("unknown extension", "a,b\n1,2\n", ("input.doc", "unknown kind of file", ".csv.gz", ".parquet"), "input.doc"),
     Case("no extension", "a,b\n1,2\n", ("unknown kind of file",), "input"),
     Case("binary junk", random.Random(1).randbytes(5000), ("input.csv", "not a text file in UTF-8")),
     Case("UTF-16 text", people().encode("utf-16"), ("input.csv", "not a text file in UTF-8")),
@@ -166,6 +164,11 @@ def test_a_file_that_is_no_table_is_refused(command: str, case: Case, folder: Pa
     path = make(folder, case)
     options = ["--out", "new/tables.csv"] if command == "tabulate" else []
     expect(refuse(command, path, "--scenario", "sf1-person", *options), case.words)
+
+
+def test_a_text_that_is_called_a_workbook_is_refused(folder: Path, refuse: Refuse) -> None:
+    path = make(folder, Case("a text called .xlsx", "a,b\n1,2\n", (), "input.xlsx"))
+    expect(refuse("check", path, "--scenario", "sf1-person"), ("input.xlsx", "not a zip file"))
 
 
 @pytest.mark.parametrize("command", ["tabulate", "check"])

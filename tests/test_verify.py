@@ -534,7 +534,8 @@ def test_what_only_engines_say_is_not_called_exact() -> None:
         assert found.verdict.tolist() == [Verdict.SETTLED] and found.low.tolist() == found.high.tolist() == [1]
         proofs[name] = found.proof
     assert proofs == {"search": (Proof.EXACT,), "engines": (Proof.TWO_ENGINES,)}
-    found = settled(place.problem, place.x, everyone, everyone, 0, Ladder(nodes=0, guided=0, engines=(highs,)))
+    alone = Ladder(nodes=0, guided=0, engines=(highs,), cases=False)
+    found = settled(place.problem, place.x, everyone, everyone, 0, alone)
     assert found.verdict.tolist() == [Verdict.OPEN] and found.proof == (Proof.UNDECIDED,)
 
 

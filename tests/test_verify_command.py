@@ -892,7 +892,11 @@ def test_files_that_are_no_tables(county: County, tmp_path: Path) -> None:
     refused(county.verify(out, tables=persons), "cef.parquet: no column is a variable of 2020 Census", out)
     other = tmp_path / "sf1.csv"
     other.write_text("level,geoid,table,variable,value\nblock,980010001001000,P12,P0120003,1\n")
-    refused(county.verify(out, tables=other), "but of scenario sf1-person; is --scenario right", out)
+    refused(
+        county.verify(out, tables=other),
+        "found P12, .* but of scenario dhc-person and sf1-person; is --scenario right",
+        out,
+    )
 
 
 def test_where_to_write(county: County, tmp_path: Path) -> None:

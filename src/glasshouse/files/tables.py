@@ -32,8 +32,9 @@ from glasshouse.files.releases import FILES_APART, TABLES_APART, Builder, Missin
 from glasshouse.model.printed import BLANK, EXACT, Printed
 from glasshouse.model.records import UNLIMITED, Interval
 from glasshouse.model.release import Release
+from glasshouse.scenarios.elsewhere import scenarios_with_tables, scenarios_with_variable
 from glasshouse.scenarios.layout import Layout
-from glasshouse.scenarios.load import Scenario, known_scenarios, load
+from glasshouse.scenarios.load import Scenario
 
 ROWS = {
     "level": pl.String,
@@ -124,10 +125,7 @@ class TableFile:
         if name in self.scenario.official:
             return self.scenario.official[name]
         said = f"{where}: '{variable[:40]}' is not an official variable of {self.scenario.title}"
-        others = [load(other) for other in known_scenarios() if other != self.scenario.name]
-        known = [other for other in others if name in other.official]
-        used = [other for other in known if other.official[name][0] in other.by_table]
-        elsewhere = [other.name for other in used or known]
+        elsewhere = scenarios_with_variable(name, self.scenario)
         if elsewhere:
             raise InputError(f"{said}, but of scenario {' and '.join(elsewhere)}; is --scenario right?")
         usual = [line.variable for table in self.scenario.tables for line in table.lines]
@@ -362,6 +360,8 @@ class TableFile:
 
         builder: Builder | None = None
         for group in regroup(inner(), "unit", near=near):
+            if not self.seen.variables and assume == "seen":
+                raise self._nothing()
             builder = builder or self._builder(within, assume)
             for _, rows in by_key(group, "unit"):
                 given += rows.height
@@ -369,10 +369,21 @@ class TableFile:
                 yield builder.release(rows)
         above = pl.concat(coarse) if coarse else pl.DataFrame(schema=ROWS)
         if builder is None and above.is_empty():
-            raise InputError(f"{self.path.name}: no number of a table of {self.scenario.title}; nothing to work on")
+            raise self._nothing()
         if not above.is_empty():
             levels = [level for level in geography.levels if level not in within]
             yield self._builder(levels, assume).release(above)
+
+    def _nothing(self) -> InputError:
+        """That nothing in the file is of the scenario, and of which other its tables are."""
+        said = f"{self.path.name}: no number of a table of {self.scenario.title}; nothing to work on"
+        elsewhere = scenarios_with_tables(self.seen.ignored, self.scenario)
+        if not elsewhere:
+            return InputError(said)
+        found = f"found {', '.join(sorted(self.seen.ignored))}"
+        return InputError(
+            f"{said}; {found}, not of this, but of scenario {' and '.join(elsewhere)}; is --scenario right?"
+        )
 
     def _builder(self, levels: Sequence[str], assume: str) -> Builder:
         return Builder(self.path, self.scenario, self.seen, levels, assume, self.missing)

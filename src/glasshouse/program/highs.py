@@ -164,7 +164,8 @@ def _boxed(program: IntegerProgram) -> tuple[IntegerProgram, bool]:
     if not missing.any():
         return program, True
     known = [np.abs(side[np.abs(side) <= _WIDE]) for side in (lower, upper, program.row_lower, program.row_upper)]
-    reach = max(int(side.max(initial=0)) for side in known) + _ROOM
+    farthest = max(int(side.max(initial=0)) for side in known) + _ROOM
+    reach = min(farthest * max(program.largest_coefficient, 1), _WIDE)  # a row may multiply one variable for another
     low = np.where(program.lower < -_WIDE, np.maximum(lower, -reach), program.lower)
     high = np.where(program.upper > _WIDE, np.minimum(upper, reach), program.upper)
     if program.known is not None:  # what is known stays possible
