@@ -20,6 +20,7 @@ from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED
 from glasshouse.scenarios.counting import read_count
 from glasshouse.scenarios.load import Scenario, known_scenarios, load
+from tests.clusters import cluster, needs_dask
 from tests.running import Ended, good, tool, without
 from tests.test_report_page import Reader
 
@@ -207,6 +208,16 @@ def test_files_are_private_and_the_same_for_any_number_of_workers(country: Path,
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "1").iterdir()} == {0o600}
     again = good(bounds(country / "rounded.csv", "--why", 1, "--out", tmp_path / "1", "--json")).json
     assert again["unchanged"] and again["by_scope"]
+
+
+@needs_dask
+@pytest.mark.slow
+def test_a_dask_cluster_gives_the_same_bytes(country: Path, tmp_path: Path) -> None:
+    good(bounds(country / "hidden.csv", "--why", 1, "--out", tmp_path / "here"))
+    words = [country / "hidden.csv", "--scenario", NORLAND, *TOWN, "--why", 1]
+    with cluster(tmp_path, 2) as found:
+        good(tool("bounds", *words, "--executor", found.address, "--out", tmp_path / "there"))
+    assert data(tmp_path / "there") == data(tmp_path / "here")
 
 
 def test_a_killed_run_goes_on_and_gives_the_same_bytes(
