@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -198,8 +198,8 @@ def scenarios_with(section: str) -> tuple[str, ...]:
 def load(name: str) -> Scenario:
     """Load a built-in scenario by name, or a scenario of your own by the path of its folder."""
     if name in known_scenarios():
-        folder = Path(str(resources.files("glasshouse") / "scenarios" / "data" / name))
-    elif is_there(Path(name) / "scenario.toml"):
+        return _built_in(name)
+    if is_there(Path(name) / "scenario.toml"):
         folder = Path(name)
     elif Path(name).name == "scenario.toml" and is_there(name):
         folder = Path(name).parent
@@ -210,6 +210,15 @@ def load(name: str) -> Scenario:
             f"unknown scenario '{name[:NAME_LENGTH]}'; known: {', '.join(known_scenarios())}; "
             "or give the path of a folder that has a scenario.toml"
         )
+    return _read(folder, name)
+
+
+@cache  # part of the program, like its code
+def _built_in(name: str) -> Scenario:
+    return _read(Path(str(resources.files("glasshouse") / "scenarios" / "data" / name)), name)
+
+
+def _read(folder: Path, name: str) -> Scenario:
     source = folder / "scenario.toml"
     toml = read_toml(source)
     try:
