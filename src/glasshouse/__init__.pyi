@@ -22,6 +22,8 @@ from glasshouse.commands.infer.figures import Figures as Figures
 from glasshouse.commands.infer.persons import ExposureFound as ExposureFound
 from glasshouse.commands.infer.releases import Decided as Decided
 from glasshouse.commands.infer.releases import Risk as Risk
+from glasshouse.commands.infer.sweep import Sweep as Sweep
+from glasshouse.commands.infer.whole import EpsilonFound as EpsilonFound
 from glasshouse.commands.protect.intervals import Intervals as Intervals
 from glasshouse.commands.protect.noise import NoisyTables as NoisyTables
 from glasshouse.commands.protect.properties import NoisyProperties as NoisyProperties
@@ -71,7 +73,11 @@ class _Infer:
     @staticmethod
     def decide(*, rho: str | Sequence[str] = ..., prior: str = ..., known: int = ..., true1: int | None = ..., rho2: str | Sequence[str] = ..., others: int | None = ..., true2: int | None = ..., levels: str | Sequence[str] = ..., x2_prior: str = ..., ties: Literal['strict', 'half', 'one'] = ..., mode: Literal['exact', 'printed'] = ..., noise_sum: Literal['exact', 'approx'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., attack: Literal['characteristics', 'participation', 'honesty', 'attribute'] | None = ...) -> Decided: ...  # noqa: E501
     @staticmethod
-    def plan(*, posterior: str | None = ..., ratio: str | None = ..., prior: str | Sequence[str] = ..., levels: str | Sequence[str] = ..., unique: bool = ..., allocation: str | None = ..., query: str = ..., delta: float = ..., neighbours: Literal['add-remove', 'change-one'] | None = ...) -> Plans: ...  # noqa: E501
+    def plan(*, posterior: str | None = ..., ratio: str | None = ..., prior: str | Sequence[str] = ..., levels: str | Sequence[str] = ..., unique: bool = ..., allocation: str | None = ..., query: str = ..., delta: float = ..., significance: float = ..., neighbours: Literal['add-remove', 'change-one'] | None = ...) -> Plans: ...  # noqa: E501
+    @staticmethod
+    def epsilon(*, rho: str | Sequence[str] = ..., allocation: str | None = ..., delta: float = ..., significance: float = ..., neighbours: Literal['add-remove', 'change-one'] | None = ...) -> EpsilonFound: ...  # noqa: E501
+    @staticmethod
+    def sweep(*, rho: str = ..., prior: str = ..., allocation: str | None = ..., query: str = ..., levels: str | Sequence[str] = ..., rho2: str | None = ..., others: int | None = ..., true2: int | None = ..., x2_prior: str = ..., ties: Literal['strict', 'half', 'one'] = ..., neighbours: Literal['add-remove', 'change-one'] = ..., out: File | None = ..., overwrite: bool = ...) -> Sweep: ...  # noqa: E501
     @staticmethod
     def noise(*, rho: str, others: int = ..., neighbours: Literal['add-remove', 'change-one'] = ...) -> NoiseFound: ...  # noqa: E501
     @staticmethod
