@@ -238,7 +238,7 @@ STILL_NAMED: dict[str, set[str]] = {
     "commands/auditing/": {"block", "blocks", "county", "sex"},
     "commands/compare_plan.py": {"blocks"},
     "commands/infer/budgets.py": {"block"},  # what a level is called that nobody named
-    "commands/relocation_options.py": {"block"},
+    "commands/relocating/options.py": {"block"},
     "commands/synthesize.py": {"blocks", "county", "tracts"},  # our invented county
     "commands/words/": {"block", "blocks", "county"},
     "commands/work/detect.py": {"block"},

@@ -103,7 +103,8 @@ COMMANDS = {
         "--out new/p.parquet"
     ),
     "protect relocate": Command(
-        f"protect relocate {_RECORDS} --by sex,hispanic --lambda 3 --capacity 20 --q 0.5 --out new/p.parquet"
+        f"protect relocate {_RECORDS} --by sex,hispanic --lambda 3 --capacity 20 --q 0.5 --theta-out new/theta.csv "
+        "--out new/p.parquet"
     ),
     "protect noise": Command(_NOISE),
     "protect noise, secure": Command(f"{_NOISE} --secure", secure=True),
