@@ -9,6 +9,8 @@ import shutil
 import signal
 import stat
 import time
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +24,7 @@ from scipy.special import expit
 
 from glasshouse.assess.comparison import COST, MEASURES, RISK, front, summarised
 from glasshouse.assess.rates import wilson
+from glasshouse.commands.compare import _countable
 from glasshouse.commands.compare_plan import Setting, known_plans, read_plan
 from glasshouse.commands.protect.register import protection, protections
 from glasshouse.errors import InputError
@@ -204,7 +207,7 @@ def test_the_standard_plan_is_shown_unasked_and_others_are_refused(tmp_path: Pat
 
 BAD = {
     "not toml": ("scenario = \n", r"not valid TOML"),
-    "unknown key": (HEAD + "speed = 3\n" + ONE, r"unknown key 'speed'; known: attackers, scenario, seeds, setting"),
+    "unknown key": (HEAD + "speed = 3\n" + ONE, r"unknown key 'speed'; known: attackers, by, scenario, seeds, setting"),
     "wrong type": ("scenario = 3\n" + ONE, r"'scenario' is a int; expected a str"),
     "one table": (HEAD + '[setting]\nname = "a"\n', r"'setting' is a dict; expected a list"),
     "no scenario": (ONE, r"'scenario' is missing"),
@@ -340,6 +343,7 @@ def plan_text(made: Path, more: str = "", seeds: str = "[1, 2]") -> str:
 title = "Small"
 scenario = "{made / "few"}"
 seeds = {seeds}
+by = "hispanic,white"
 attackers = ["attacker-perfect", "commercial"]
 [[setting]]
 name = "swap, a third"
@@ -434,6 +438,39 @@ def test_every_number_is_that_of_the_files_kept(compared: tuple[Path, Path, Ende
             assert value(out, setting, seed, "solvar")["value"] == pytest.approx(mean)
             zero = (places["solvar_upper"] == 0).mean()
             assert value(out, setting, seed, "blocks_certain")["value"] == pytest.approx(zero)
+
+
+def test_elements_are_counted_as_paper_003_has_them(compared: tuple[Path, Path, Ended], folder: Path) -> None:
+    """tau, phi and U of the swapped file by a plain recount; protections of tables release no records to count."""
+    out, kept, _ = compared
+    keys = ["block", "hispanic", "white"]
+    x = Counter(pl.read_parquet(folder / "county" / "cef.parquet").select(keys).iter_rows())
+    cells = int(np.prod([len({one[at] for one in x}) for at in range(3)]))
+    for seed in (1, 2):
+        (path,) = kept.glob(f"*s{seed}/protected.parquet")
+        y = Counter(pl.read_parquet(path).select(keys).iter_rows())
+        tau = sum(min(x[one], y[one]) / x[one] / y[one] for one in x if y[one]) / cells
+        phi = sum(x[one] == y[one] == 1 for one in x) / cells
+        useful = 1 - sum(abs(x[one] - y[one]) / max(x[one], 1) for one in {*x, *y}) / cells
+        found = [value(out, "swap, a third", seed, name) for name in ("tau", "phi", "element_utility")]
+        assert [one["value"] for one in found] == pytest.approx([tau, phi, useful], abs=1e-12)
+        assert found[0]["baseline"] == pytest.approx(sum(1 / many for many in x.values()) / cells)
+        assert found[0]["value"] < found[0]["baseline"] and found[2]["worse"] == "lower"
+    assert "tau" not in pl.read_parquet(out / "measures.parquet").filter(setting="noise")["measure"].to_list()
+
+
+def test_columns_of_elements_must_be_there(folder: Path, tmp_path: Path) -> None:
+    """A plan of one's own is refused; those that come with us fit other files too, and say what they leave out."""
+    (tmp_path / "mine.toml").write_text(plan_text(folder).replace('by = "hispanic,white"', 'by = "eyes"'))
+    words = ["compare", folder / "county", "--plan", tmp_path / "mine.toml", "--out", tmp_path / "out"]
+    refused(tool(*words), r"mine.toml: by: cef.parquet has no column 'eyes'; found: ", tmp_path / "out")
+    (tmp_path / "mine.toml").write_text(plan_text(folder).replace("hispanic,white", "white,white"))
+    refused(tool(*words), "by names a column twice", tmp_path / "out")
+    plan = replace(read_plan("standard"), by=("eyes",))
+    fitted, notes = _countable(plan, folder / "county" / "cef.parquet")
+    assert fitted.by == () and notes == [
+        "note: tau, phi and the utility of elements were not counted: cef.parquet has no column 'eyes'"
+    ]
 
 
 def test_contradictory_tables_have_no_certainty(compared: tuple[Path, Path, Ended]) -> None:

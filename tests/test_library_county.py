@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import glasshouse as gh
-from glasshouse.commands.relocation_options import CoverageName, SpreadName, WeightName
+from glasshouse.commands.relocating.options import CoverageName, SpreadName, WeightName
 from glasshouse.protection.relocation.front import Spread
 from glasshouse.protection.relocation.rules import Coverage, Weight
 from tests.running import good, tool
@@ -100,7 +100,7 @@ def test_a_front_that_is_there_is_read_back(tmp_path: Path) -> None:
     first, again = (gh.tradeoff(matrix, explain=groups, aggregate={"G": groups}, out=tmp_path / "f") for _ in range(2))
     assert again.summary == first.summary and again.said() == first.said() | {"unchanged": True}
     told = json.loads((tmp_path / "f" / "summary.json").read_text())
-    assert list(told) == ["fronts", "baselines", "explained"]
+    assert list(told) == ["fronts", "baselines", "explained", "chosen", "protected"]
     assert list(told["fronts"][0])[:3] == ["lambda", "capacity", "method"]
     assert set(first.points["data"]) == {"data", "G"} and set(first.explained["model"]) == {"stepwise", "plain"}
 

@@ -21,6 +21,7 @@ from glasshouse.assess.paper_tables import (
     ATTACKERS,
     PLAYS,
     PaperTable,
+    behind,
     paper_tables,
     printed,
 )
@@ -37,9 +38,9 @@ from tests.test_variability import block, cells, places
 Row = dict[str, Any]
 
 OURS = ("CEF", "HDF", "rHDF_bt", "rHDF_b", "MDG", "PRG")
-GROUPS = ("all", "matching", "modal", "nonmodal", "nonmodal-unique")
+GROUPS = ("all", "matching", "modal", "nonmodal", "nonmodal-unique", "nonmodal-unique-exact")
 EVERY_GROUP = (*GROUPS, *(f"zero-solvar-{group}" for group in GROUPS))
-NAMES = ["3", "4", "5", "S1", *(f"S{number}" for number in range(4, 14))]
+NAMES = ["3", "4", "5", "6", "S1", *(f"S{number}" for number in range(4, 14))]
 BANDED = {"5": "nonmodal", "S6": "all", "S9": "modal", "S11": "nonmodal", "S12": "all", "S13": "modal"}
 TWO = [f"{attacker}_{number}" for attacker in ATTACKERS for number in ("putative", "confirmed", "precision")]
 SIX = ["population", "putative", "putative_share", "confirmed", "confirmed_share", "precision"]
@@ -125,6 +126,37 @@ MISPRINTED = ("1-9", "50-99", "500-999")  # where S10 swaps its rows of rHDF_b,t
 
 def is_share(column: str) -> bool:
     return column.endswith(("share", "precision"))
+
+
+def test_table_6_is_that_of_the_workbook_and_its_repetitions_are_said(data: Path) -> None:
+    """Printed beside each other there, below each other here; where S8 has another figure, the note says so."""
+    (workbook,) = (data / "published").glob("*.xlsx")
+    sheet, ours = cells(workbook, "Table 6 & Table S8"), printed("6")
+    assert ours.height == 16
+    own = {(row["panel"][:7], row["data"]): row for row in printed("S8").iter_rows(named=True)}
+    other = []
+    for at, row in enumerate(ours.iter_rows(named=True)):
+        line, letters = 29 + at % 8, "BC" if at < 8 else "DE"
+        name = str(sheet[f"A{line}"])
+        assert row["data"] == LABELS.get(name, name)
+        for letter, attacker in zip(letters, ATTACKERS, strict=True):
+            assert row[f"{attacker}_precision"] == pytest.approx(float(sheet[f"{letter}{line}"]) / 100, abs=1e-9)
+            if row[f"{attacker}_precision"] != own[row["panel"][:7], row["data"]][f"{attacker}_precision"]:
+                other.append((row["panel"][:7], row["data"], attacker))
+    assert other == [("Panel B", name, "COMRCL") for name in ("rMDF_bt", "MDF", "MDG", "PRG")]
+    assert any("repeats panel A's COMRCL precision" in note for note in FULL["6"].notes)
+
+
+def test_table_6_has_the_precisions_of_s8_and_knows_whom_they_are_about() -> None:
+    ours, whole = FULL["6"].frame, behind(list(FULL.values()))["6"]
+    told = {(row["panel"][:7], row["data"]): row for row in FULL["S8"].frame.iter_rows(named=True)}
+    for row, least in zip(ours.iter_rows(named=True), whole, strict=True):
+        same = told[row["panel"][:7], row["data"]]
+        for attacker in ATTACKERS:
+            for column in ("precision", "precision_low", "baseline", "guesser"):
+                assert row[f"{attacker}_{column}"] == same[f"{attacker}_{column}"]
+        known = [same[f"{attacker}_putative"] for attacker in ATTACKERS if same[f"{attacker}_putative"] is not None]
+        assert least == min(known, default=0)
 
 
 @pytest.mark.parametrize("table", SHEETS)
@@ -254,7 +286,7 @@ def test_tables_that_repeat_another_agree_with_it(one: str, other: str) -> None:
 
 
 def test_an_unknown_table_is_refused() -> None:
-    with pytest.raises(InputError, match="known: 3, 4, 5, S1, S10"):
+    with pytest.raises(InputError, match="known: 3, 4, 5, 6, S1, S10"):
         printed("S2")
 
 

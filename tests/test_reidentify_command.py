@@ -44,9 +44,9 @@ BANDS = {
     "1-9": (1, 9), "10-49": (10, 49), "50-99": (50, 99), "100-249": (100, 249), "250-499": (250, 499),
     "500-999": (500, 999), "1000+": (1000, 10**9),
 }  # fmt: skip
-GROUPS = ("all", "matching", "modal", "nonmodal", "nonmodal-unique")
+GROUPS = ("all", "matching", "modal", "nonmodal", "nonmodal-unique", "nonmodal-unique-exact")
 GUESSERS = ("MDG", "PRG")
-RESULTS = ("rates.parquet", "agreement.parquet", "guessers.parquet")
+RESULTS = ("rates.parquet", "agreement.parquet", "guessers.parquet", "uniques.parquet")
 LISTS = ("commercial", "attacker-perfect")
 DATA = ("CEF", "HDF", "rHDF_bt", "rHDF_b")
 
@@ -288,6 +288,10 @@ class Oracle:
     def alike(self) -> Counter[tuple[str, str, int]]:
         return Counter(bin_key(row) for row in self.files["CEF"])
 
+    @cached_property
+    def same(self) -> Counter[tuple[str, str, int]]:
+        return Counter(exact_key(row) for row in self.files["CEF"])
+
     def groups_of(self, person: str, block: str, listed: Row | None = None) -> set[str]:
         """The groups that a person of a block belongs to; on a list, also those of the list."""
         found = {"all"} if listed else set()
@@ -298,7 +302,8 @@ class Oracle:
             found.add("matching")
         if row["cell"] == self.status[block]:
             return found | {"modal"}
-        return found | {"nonmodal"} | ({"nonmodal-unique"} if self.alike[bin_key(row)] == 1 else set())
+        found |= {"nonmodal"} | ({"nonmodal-unique"} if self.alike[bin_key(row)] == 1 else set())
+        return found | ({"nonmodal-unique-exact"} if self.same[exact_key(row)] == 1 else set())
 
     def taken(self, rows: Iterable[Row], name: str, unit: str) -> dict[str, list[Row]]:
         """The records of a unit by block, in the order of the stored draw, which looks at nothing but what they say."""
@@ -578,6 +583,27 @@ def test_what_guessers_can_reach_is_asked_again_without_each_person(oracle: Orac
         expected = [part / persons for part in (modal, squares, modal_without, chance_without)]
         names = ("modal", "proportional", "modal_without", "proportional_without")
         assert [found[band][name] for name in names] == pytest.approx(expected, rel=1e-9)
+
+
+def test_uniques_in_bins_and_exactly_are_counted_again(oracle: Oracle, run: Run) -> None:
+    """Paper 000: 44% of all persons are unique on {block, sex, age}; Table S5: data-defined on {block, sex, agebin}."""
+    sizes = Counter(row["block"] for row in oracle.files["CEF"])
+    found = {row["band"]: row for row in run.rows("uniques")}
+    for band, (low, high) in {"all": (1, 10**9), **BANDS}.items():
+        people = [row for row in oracle.files["CEF"] if low <= sizes[row["block"]] <= high]
+        defined = [row for (_, block), row in oracle.persons.items() if low <= sizes[block] <= high]
+        if not people:
+            assert band not in found
+            continue
+        row = found[band]
+        assert (row["persons"], row["defined"]) == (len(people), len(defined))
+        for name, some in (("", people), ("defined_", defined)):
+            exact = sum(oracle.same[exact_key(one)] == 1 for one in some)
+            binned = sum(oracle.alike[bin_key(one)] == 1 for one in some)
+            assert (row[f"{name}unique_exact"], row[f"{name}unique"]) == (exact, binned) and exact >= binned
+            assert row[f"{name}unique_exact_share"] == pytest.approx(exact / len(people))
+    said = next(line for line in run.ended.err.splitlines() + run.ended.out.splitlines() if "uniques" in line)
+    assert "unique_exact_share" in said
 
 
 def test_the_summary_and_json_say_what_the_files_say(oracle: Oracle, run: Run) -> None:

@@ -68,6 +68,8 @@ NAMESPACES = {
             "risk": "glasshouse.commands.infer.releases",
             "decide": "glasshouse.commands.infer.releases",
             "plan": "glasshouse.commands.infer.budgets",
+            "epsilon": "glasshouse.commands.infer.whole",
+            "sweep": "glasshouse.commands.infer.sweep",
             "noise": "glasshouse.commands.infer.beliefs",
             "data": "glasshouse.commands.infer.persons",
             "postprocess": "glasshouse.commands.infer.beliefs",

@@ -93,6 +93,7 @@ COMMANDS = {
         f"--attacker {COUNTY}/commercial.parquet {MINI} --workers 1 --out new/risk"
     ),
     "infer figures": Command("infer figures --only 5 --out new/figures"),
+    "infer sweep": Command("infer sweep --rho 0.1,1 --prior 1/2 --out new/swept"),
     "protect swap": Command(
         f"protect swap {_RECORDS} --rate 0.1 --log new/pairs.csv --households {COUNTY}/households.parquet "
         "--households-out new/homes.parquet --out new/p.parquet"
@@ -102,7 +103,8 @@ COMMANDS = {
         "--out new/p.parquet"
     ),
     "protect relocate": Command(
-        f"protect relocate {_RECORDS} --by sex,hispanic --lambda 3 --capacity 20 --q 0.5 --out new/p.parquet"
+        f"protect relocate {_RECORDS} --by sex,hispanic --lambda 3 --capacity 20 --q 0.5 --theta-out new/theta.csv "
+        "--out new/p.parquet"
     ),
     "protect noise": Command(_NOISE),
     "protect noise, secure": Command(f"{_NOISE} --secure", secure=True),

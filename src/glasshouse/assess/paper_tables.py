@@ -1,6 +1,6 @@
 """How do our figures stand beside the paper's? Its tables, row by row as printed, ours in front of the published.
 
-The tables are 3 to 5, S1 and S4 to S13 of Abowd et al. on the 2010 Census. The printed figures in the file beside this
+The tables are 3 to 6, S1 and S4 to S13 of Abowd et al. on the 2010 Census. The printed figures in the file beside this
 module set the rows and columns, a description beside it says which of our figures go there. What a run lacks is null,
 and what was published is shown all the same. Counts are of persons or blocks, shares lie between 0 and 1.
 
@@ -93,6 +93,18 @@ def paper_tables(
             case _:
                 tables.append(_of_sizes(name, places))
     return tables
+
+
+def behind(tables: Sequence[PaperTable]) -> dict[str, list[int]]:
+    """Of a table that shows shares without the counts behind them: whom each row is about, at least."""
+    found = {one.name: one.frame for one in tables}
+    putative = [f"{attacker}_putative" for attacker in ATTACKERS]
+    least = pl.min_horizontal(putative).fill_null(0).alias("least")
+    told = found["S8"].select(pl.col("panel").str.head(7), "data", least)  # the same people, with their counts
+    rows = found["6"].select(pl.col("panel").str.head(7), "data")
+    return {
+        "6": rows.join(told, on=["panel", "data"], how="left", maintain_order="left")["least"].fill_null(0).to_list()
+    }
 
 
 def printed(table: str) -> pl.DataFrame:
@@ -267,7 +279,8 @@ def _columns(keys: Sequence[str], numbers: Sequence[str], after: Sequence[str]) 
     for name in numbers:
         attacker, number = _parted(name)
         told, prefix = described["number"][number], f"{attacker}_" if attacker else ""
-        ratio = (prefix + told["of"][0], prefix + told["of"][1], told.get("times", 1)) if "of" in told else None
+        shown = "of" in told and all(prefix + part in numbers or part in numbers for part in told["of"])
+        ratio = (prefix + told["of"][0], prefix + told["of"][1], told.get("times", 1)) if shown else None
         over = f"Attacker {attacker}" if attacker else ""
         yield Column(name, _kind(name), (over, told["heading"], "ours"), ratio=ratio)
         yield Column(f"{name}_published", _kind(name), (over, told["heading"], "published"), published=True)

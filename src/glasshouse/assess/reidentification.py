@@ -4,7 +4,8 @@ Counts are made unit by unit and added up; besides the counts themselves their s
 so that the interval of a rate can allow for neighbours who share their fate (`rates.clustered`).
 
 Groups: `all` records of the attacker's list; `matching`, those that the truth has with that person, place, sex and age
-(the paper's Table S7, panel B); `modal`, `nonmodal` and `nonmodal-unique` persons, by the truth. The same again in
+(the paper's Table S7, panel B); `modal`, `nonmodal` and `nonmodal-unique` persons, by the truth: unique in bins, and
+`nonmodal-unique-exact` with exactly what people are known by, as the paper's schema of single years has it. The same in
 places proved to have one solution: `zero-solvar-...`. The population of the first two is the list's, that of the others
 the data-defined persons of the truth, whoever lists them (the paper's Table S8).
 """
@@ -49,6 +50,12 @@ REACH = pl.Schema(
         "band": pl.String, "persons": pl.Int64, "modal": pl.Float64, "proportional": pl.Float64,
         "modal_without": pl.Float64, "proportional_without": pl.Float64,
     }
+)  # fmt: skip
+UNIQUES = pl.Schema(
+    {"band": pl.String}
+    | dict.fromkeys(
+        ("persons", "unique", "unique_exact", "defined", "defined_unique", "defined_unique_exact"), pl.Int64
+    )
 )  # fmt: skip
 
 
@@ -153,6 +160,20 @@ def count_reach(places: Places, population: Ints, reach: Iterable[NDArray[np.flo
     """What guessers can reach among all persons, by band."""
     rows = places.by_band(np.column_stack([population, *reach]))
     return _frame(REACH, [(band,) for band in (ALL, *BANDS)], list(rows))
+
+
+def count_uniques(places: Places, place: NDArray[Any], defined: Flags, alone: tuple[Flags, Flags]) -> pl.DataFrame:
+    """How many persons of the truth are unique in their place, in bins and exactly: of all, and of the data-defined."""
+    columns = [np.ones(len(place), np.bool_), *alone, defined, *(defined & some for some in alone)]
+    by_place = np.column_stack([np.bincount(place[some], minlength=len(places)) for some in columns])
+    return _frame(UNIQUES, [(band,) for band in (ALL, *BANDS)], list(places.by_band(by_place)))
+
+
+def unique_shares(counts: pl.DataFrame) -> pl.DataFrame:
+    """The shares of all persons who are unique: in bins and exactly; and who are data-defined and unique (Table S5)."""
+    some = counts.filter(pl.col("persons") > 0)
+    parts = ("unique", "unique_exact", "defined_unique", "defined_unique_exact")
+    return some.with_columns((pl.col(name) / pl.col("persons")).alias(f"{name}_share") for name in parts)
 
 
 def _frame(schema: pl.Schema, named: Sequence[tuple[str, ...]], numbers: list[NDArray[Any]]) -> pl.DataFrame:

@@ -99,14 +99,17 @@ def compare(
     chosen = replace(chosen, seeds=chosen.seeds[: seeds or None], scenario=scenario or chosen.scenario)
     load(chosen.scenario)  # refused here, before any work
     data = _data(folders, truth, attackers, places, chosen.attackers)
+    chosen, aside = _countable(chosen, data.truth)
     parameters = {
         "plan": chosen.name, "settings": [one.name for one in chosen.asked], "seeds": list(chosen.seeds),
         "scenario": chosen.scenario, "attackers": [name for name, _ in data.attackers],
+        "by": list(chosen.by),
     }  # fmt: skip
     manifest = Manifest("compare", parameters, _inputs(chosen, data, plan_path(plan)))
 
     def work(at: Workplace) -> Made[Comparison]:
-        return _work(chosen, data, keep, at, workers or len(os.sched_getaffinity(0)))
+        made = _work(chosen, data, keep, at, workers or len(os.sched_getaffinity(0)))
+        return replace(made, notes=[*made.notes, *aside])
 
     return Compared(in_folder(manifest, Comparison, work, out=out, overwrite=overwrite, unit="setting and seed"))
 
@@ -147,6 +150,27 @@ def _data(
     if not lists:
         raise InputError("--attacker is missing: a list of people's names (person_id), places, sexes and ages")
     return _Data(truth, lists, places)
+
+
+def _countable(plan: ComparePlan, truth: Path) -> tuple[ComparePlan, list[str]]:
+    """The plan with the columns by which elements are counted, if the truth has them; what is said if it has not.
+
+    A plan of one's own that names a column which is not there is refused; those that come with us fit other files, too.
+    """
+    from glasshouse.commands.compare_plan import known_plans
+    from glasshouse.files.frames import open_source
+    from glasshouse.scenarios.load import load
+
+    if not plan.by or not truth.is_file():
+        return plan, []
+    source, place = open_source(truth), load(plan.scenario).geography.place
+    missing = next((name for name in (place, *plan.by) if name not in source.columns), None)
+    if missing is None:
+        return plan, []
+    said = f"{truth.name} has no column '{missing}'"
+    if plan.name not in known_plans():
+        raise InputError(f"{plan.name}.toml: by: {said}; found: {source.told}")
+    return replace(plan, by=()), [f"note: tau, phi and the utility of elements were not counted: {said}"]
 
 
 def _inputs(plan: ComparePlan, data: _Data, path: Path) -> dict[str, Path]:

@@ -18,7 +18,7 @@ from glasshouse.scenarios.toml import is_there, read_toml
 EVERY_PLACE = "blocks"  # the file of every place there is, beside the records of a county
 BLOCKS = f"{{{EVERY_PLACE}}}"  # in a plan: that file, if there is one
 COMPARED = ("records", "tables")  # what a protection must be of
-_KEYS = {"title": str, "scenario": str, "seeds": list, "attackers": list, "setting": list}
+_KEYS = {"title": str, "scenario": str, "seeds": list, "attackers": list, "by": str, "setting": list}
 _OWN = ("name", "protect", "match")
 _SAID = ("out", "overwrite", "seed", "secure")  # of a protection's keywords: what a comparison says itself
 
@@ -85,6 +85,9 @@ class ComparePlan:
     seeds: tuple[int, ...]
     attackers: tuple[str, ...]
     settings: tuple[Setting, ...]
+    by: tuple[
+        str, ...
+    ] = ()  # columns whose combinations, place by place, are the elements of paper 003; none: not told
     chosen: tuple[str, ...] = ()  # of the settings, by name; none: all of them
 
     @property
@@ -135,9 +138,12 @@ def read_plan(name: str) -> ComparePlan:
     if max(len(said["setting"]), len(seeds)) > SETTINGS:
         raise InputError(f"{path.name}: more than {SETTINGS:,} settings or seeds; expected at most so many of each")
     settings = tuple(_setting(path, entry) for entry in said["setting"])
+    by = tuple(one.strip() for one in said.get("by", "").split(",") if one.strip())
+    if len(set(by)) < len(by):
+        raise InputError(f'{path.name}: by names a column twice; expected different columns, as by = "one,other"')
     plan = ComparePlan(
         path.stem, str(said.get("title", path.stem)), said["scenario"], tuple(seeds),
-        tuple(str(one) for one in said.get("attackers", [])), settings,
+        tuple(str(one) for one in said.get("attackers", [])), settings, by,
     )  # fmt: skip
     names = [one.name for one in settings]
     for one in settings:

@@ -30,6 +30,7 @@ class Reidentified(Result[Summary]):
     rates: pl.DataFrame
     agreement: pl.DataFrame  # how well the records agree with the truth
     guessers: pl.DataFrame
+    uniques: pl.DataFrame  # how many persons are alone in their place, in bins and exactly, by size of the place
     leave_one_out: pl.DataFrame  # what each person's own answer gave away, if that was asked
     links: pl.DataFrame  # who was linked to which record, if that was asked: confidential
 

@@ -119,15 +119,19 @@ def _counts(source: Source, chunk: Chunk, name: str) -> NDArray[np.int64]:
     return numbers.to_numpy()
 
 
-def record_frames(path: Path, place: str, by: Sequence[str], watch: Watch = unwatched) -> Iterator[pl.DataFrame]:
+def record_frames(
+    path: Path, place: str, by: Sequence[str], watch: Watch = unwatched, *, person: str = ""
+) -> Iterator[pl.DataFrame]:
     """The records of any file in pieces: the place's code from the column `place`, free text, and the columns `by`.
 
-    No scenario is needed. A frame has the columns `geoid` and `by`, as text.
+    No scenario is needed. A frame has the columns `geoid` and `by`, as text; and `person`, who it is, if it is known.
     """
     source = open_source(path)
     _check_choice(by, place, PLACE)
+    if person in (*by, place):
+        raise InputError(f"'{person}' says who it is; expected other columns for the place and the combination")
     need_columns(source, (place, *by), "the place and the columns that make up a combination")
-    for chunk in source.chunks(dict.fromkeys((place, *by))):
+    for chunk in source.chunks(dict.fromkeys((place, *by, *([person] if person else [])))):
         columns = [_code_text(source, chunk, place).alias(PLACE)]
         for name in by:
             values = refuse_control(source, chunk.first, _as_text(chunk.frame[name]))
@@ -137,6 +141,8 @@ def record_frames(path: Path, place: str, by: Sequence[str], watch: Watch = unwa
                     "expected a value of every record"
                 )
             columns.append(values)
+        if person:
+            columns.append(_as_text(chunk.frame[person]))
         watch(chunk.done)
         yield pl.DataFrame(columns)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from importlib import resources
-from math import inf, log, sqrt
+from math import exp, inf, log, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from glasshouse.mechanism.gaussian import NEIGHBOURS, check_rho
 from glasshouse.scenarios.toml import found as shown
 from glasshouse.scenarios.toml import is_there, read_toml
 
+SIGNIFICANCE = 0.01  # of a membership test, where nothing else is said: the level that paper 000 speaks of
 _LONG = re.compile(r"[eE][+-]?\d{4}|^.{100}")  # a number that would take long to write out, and is in no budget
 
 
@@ -64,7 +65,7 @@ def epsilon_tight(rho: float, delta: float) -> float:
     return max(0.0, min(float(best.fun), epsilon(rho, delta)))
 
 
-def membership_power(rho: float, significance: float = 0.01) -> float:
+def membership_power(rho: float, significance: float = SIGNIFICANCE) -> float:
     """The largest power of a test for one person's presence at a significance level, under Gaussian noise.
 
     Two normal distributions sqrt(2 rho) standard deviations apart differ by rho; the best test has power
@@ -74,7 +75,7 @@ def membership_power(rho: float, significance: float = 0.01) -> float:
     return float(ndtr(ndtri(significance) + sqrt(2 * check_rho(rho))))
 
 
-def membership_power_bound(rho: float, significance: float = 0.01) -> float:
+def membership_power_bound(rho: float, significance: float = SIGNIFICANCE) -> float:
     """A power that no test reaches at a significance level, whatever mechanism spends rho.
 
     A test is a two-valued statistic, and cannot differ more between neighbours than the data: its Renyi divergence is
@@ -98,6 +99,19 @@ def membership_power_bound(rho: float, significance: float = 0.01) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if allowed(middle) else (low, middle)
     return high
+
+
+def membership_power_of_epsilon(epsilon: float, delta: float, significance: float = SIGNIFICANCE) -> float:
+    """A power that no test reaches at a significance level, by (epsilon, delta) alone (Wasserman and Zhou; Kairouz).
+
+    min(e^epsilon a + delta, 1 - e^-epsilon (1 - a - delta)): with the epsilon of large budgets nearly 1, so that it
+    says nothing, where the bound by rho still does.
+    """
+    _check_significance(significance)
+    _check_delta(delta)
+    most = 1 - exp(-epsilon) * (1 - significance - delta)
+    least = exp(epsilon) * significance + delta if epsilon < 700 else inf
+    return float(min(most, least, 1.0))
 
 
 def _log_renyi(p: float, q: float, alphas: NDArray[np.float64]) -> NDArray[np.float64]:

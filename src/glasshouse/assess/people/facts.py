@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from glasshouse.assess.baselines import Neighbours, modal_guess, modal_status, shares
-from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, MATCHING, MODAL_ONES, NONMODAL
+from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, EXPOSED_EXACTLY, MATCHING, MODAL_ONES, NONMODAL
 from glasshouse.assess.reidentification import Places, Standing
 from glasshouse.attack.people.reidentify import NOBODY, Features, Flags, Ints, People, taken
 from glasshouse.model.chance import chance
@@ -112,7 +113,8 @@ class Facts:
     population: Ints  # by place
     places: Places
     modal: Flags  # of each record of the truth
-    unique: Flags
+    unique: Flags  # alone in its place with what people are known by, in bins
+    unique_exactly: Flags  # ... exactly
     guess: Ints  # the modal guess, by place
     chances: Any  # the proportional guesser's, by place and cell
 
@@ -129,16 +131,12 @@ class Facts:
                 known = item.frames[VARIED].filter("zero")
                 zero[around.number(known["geoid"])] = True
         status = modal_status(Neighbours.of(people.place, people.cell, around.area, job.nations[TRUTH]))
-        _, kind, size = np.unique(
-            people.place.astype(np.int64) * (1 + people.binned.max(initial=0)) + people.binned,
-            return_inverse=True,
-            return_counts=True,
-        )
         file = files[PUBLISHED]
         published = Neighbours.of(file.place, file.cell, around.area, job.nations[PUBLISHED])
         return cls(
             around, truth, files, population, Places.of(population, zero), status[people.place] == people.cell,
-            size[kind] == 1, modal_guess(published), shares(published),
+            _alone(people.place, people.binned), _alone(people.place, people.exact), modal_guess(published),
+            shares(published),
         )  # fmt: skip
 
     @property
@@ -150,16 +148,25 @@ class Facts:
             MODAL_ONES: defined & modal,
             NONMODAL: defined & ~modal,
             EXPOSED: defined & ~modal & self.unique,
+            EXPOSED_EXACTLY: defined & ~modal & self.unique_exactly,
         }
+
+
+def _alone(place: NDArray[Any], known: NDArray[Any]) -> Flags:
+    """Which records are the only ones of their place with what is known of people."""
+    key = place.astype(np.int64) * (1 + int(known.max(initial=0))) + known
+    _, kind, size = np.unique(key, return_inverse=True, return_counts=True)
+    return np.asarray(size[kind] == 1)
 
 
 def standing_of(world: Facts, listed: People, true_row: Ints) -> Standing:
     """Which group each listed person is of, by the truth, and how many of each group there are in each place."""
     truth, has = world.truth.people, true_row >= 0
     places = len(world.around)
-    modal, alone, same = (np.zeros(len(listed), np.bool_) for _ in range(3))
+    modal, alone, alone_exactly, same = (np.zeros(len(listed), np.bool_) for _ in range(4))
     if len(truth):
         modal, alone = has & world.modal[true_row], has & world.unique[true_row]
+        alone_exactly = has & world.unique_exactly[true_row]
         same = has & (truth.binned[true_row] == listed.binned)
     groups = {
         EVERYBODY: np.ones(len(listed), np.bool_),
@@ -167,6 +174,7 @@ def standing_of(world: Facts, listed: People, true_row: Ints) -> Standing:
         MODAL_ONES: modal,
         NONMODAL: has & ~modal,
         EXPOSED: has & ~modal & alone,
+        EXPOSED_EXACTLY: has & ~modal & alone_exactly,
     }
     at_risk = {name: some for name, some in world.groups.items() if name != EVERYBODY}
     population = {name: np.bincount(listed.place[some], minlength=places) for name, some in groups.items()}

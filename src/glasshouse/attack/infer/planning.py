@@ -9,7 +9,14 @@ from math import sqrt
 
 from glasshouse.attack.infer.onelevel import check_prior, marginal
 from glasshouse.errors import InputError
-from glasshouse.mechanism.account import Allocation, epsilon, epsilon_tight, membership_power, membership_power_bound
+from glasshouse.mechanism.account import (
+    SIGNIFICANCE,
+    Allocation,
+    epsilon,
+    epsilon_tight,
+    membership_power,
+    membership_power_bound,
+)
 from glasshouse.mechanism.gaussian import DiscreteGaussian, rate_of
 
 MOST = 100.0  # the largest rho that is looked at; beyond it a count is released as it is
@@ -65,6 +72,7 @@ class Plan:
     total: float
     epsilon: float
     epsilon_tight: float
+    significance: float  # of the membership test
     power: float
     power_bound: float
 
@@ -107,6 +115,7 @@ def plan(
     unique: bool = False,
     shares: Mapping[str, float] | None = None,
     delta: float = 1e-10,
+    significance: float = SIGNIFICANCE,
     neighbours: str = "add-remove",
 ) -> Plan:
     """What may each level spend? Each on its own, or all together against a target unique at every level."""
@@ -123,11 +132,17 @@ def plan(
         seen = rhos[:number] if unique else [rho]
         risk = marginal([rate_of(r, neighbours) for r in seen], prior)
         rows.append(LevelPlan(level, rho, noise_deviation(rho, neighbours), risk.posterior, risk.ratio))
-    return _read(prior, rows, sum(rhos), delta)
+    return _read(prior, rows, sum(rhos), delta, significance)
 
 
 def assess(
-    allocation: Allocation, query: str | None, prior: float, levels: Sequence[str] = (), *, delta: float = 1e-10
+    allocation: Allocation,
+    query: str | None,
+    prior: float,
+    levels: Sequence[str] = (),
+    *,
+    delta: float = 1e-10,
+    significance: float = SIGNIFICANCE,
 ) -> tuple[Plan, Plan]:
     """The risk of a given budget: each level's count on its own, and a target unique from the finest level up."""
     alone: list[LevelPlan] = []
@@ -142,7 +157,8 @@ def assess(
             deviation = noise_deviation(rho, allocation.neighbours)
             rows.append(LevelPlan(level, rho, deviation, risk.posterior, risk.ratio))
     total = float(sum(rhos.values(), Fraction(0)))
-    return _read(prior, alone, total, delta), _read(prior, together, total, delta)
+    first, second = (_read(prior, rows, total, delta, significance) for rows in (alone, together))
+    return first, second
 
 
 def noise_deviation(rho: float, neighbours: str = "add-remove") -> float | None:
@@ -150,13 +166,14 @@ def noise_deviation(rho: float, neighbours: str = "add-remove") -> float | None:
     return sqrt(DiscreteGaussian(rate_of(rho, neighbours)).variance) if rho > 1e-8 else None
 
 
-def _read(prior: float, rows: Sequence[LevelPlan], total: float, delta: float) -> Plan:
+def _read(prior: float, rows: Sequence[LevelPlan], total: float, delta: float, significance: float) -> Plan:
     return Plan(
         prior,
         tuple(rows),
         total,
         epsilon(total, delta),
         epsilon_tight(total, delta),
-        membership_power(total),
-        membership_power_bound(total),
+        significance,
+        membership_power(total, significance),
+        membership_power_bound(total, significance),
     )

@@ -44,6 +44,10 @@ About = Annotated[
 ]
 BudgetName = Annotated[str | None, Opt("A named budget (paper-2020, pl94-2020) or a TOML file.", short="-a")]
 Query = Annotated[str, Opt("Which query of the allocation.")]
+Delta = Annotated[float, Opt("For the reading as epsilon.")]
+Significance = Annotated[
+    float, Opt("Of the membership test: how often it may take somebody for a member who is none.", metavar="A")
+]
 
 DEFAULTS = {"--x2-prior": "uniform", "--noise-sum": "approx", "--mode": "exact"}  # where they say nothing
 OF_ABOVE = "speaks of the level above, whose --rho2 is missing"

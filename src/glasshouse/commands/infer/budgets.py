@@ -7,7 +7,17 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from glasshouse.commands.declaration import Opt, command
-from glasshouse.commands.infer.asking import Answer, BudgetName, Number, Query, Relation, each_once, number
+from glasshouse.commands.infer.asking import (
+    Answer,
+    BudgetName,
+    Delta,
+    Number,
+    Query,
+    Relation,
+    Significance,
+    each_once,
+    number,
+)
 from glasshouse.errors import InputError
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
@@ -75,7 +85,8 @@ def plan(
     unique: Annotated[bool, Opt("Against a target known to be unique at every level.")] = False,
     allocation: BudgetName = None,
     query: Query = "detailed",
-    delta: Annotated[float, Opt("For the reading as epsilon.")] = 1e-10,
+    delta: Delta = 1e-10,
+    significance: Significance = 0.01,
     neighbours: Annotated[
         Relation | None, Opt("add-remove (default) or change-one; an allocation says its own.")
     ] = None,
@@ -95,7 +106,7 @@ def plan(
     if posterior is None and ratio is None:
         if budget is None:
             raise InputError("say a limit (--posterior or --ratio), or a budget (--allocation)")
-        pairs = [planning.assess(budget, query, p, levels, delta=delta) for p in priors]
+        pairs = [planning.assess(budget, query, p, levels, delta=delta, significance=significance) for p in priors]
         plans = tuple({"alone": alone, "unique": together} for alone, together in pairs)
         lines = [f"{budget.title}: query {query}, of a total rho of {float(budget.total):g}"]
         lines += [line for pair in plans for kind, one in pair.items() for line in _lines(one, kind)]
@@ -112,9 +123,12 @@ def plan(
         shares = {level: float(value) for level, value in budget.rhos(query).items()}
         levels, relation = levels or tuple(shares), budget.neighbours
     found = tuple(
-        planning.plan(limit, p, levels or ["block"], unique=unique, shares=shares, delta=delta, neighbours=relation)
+        planning.plan(
+            limit, p, levels or ["block"], unique=unique, shares=shares, delta=delta, significance=significance,
+            neighbours=relation,
+        )
         for p in priors
-    )
+    )  # fmt: skip
     lines = [line for one in found for line in _lines(one, "unique" if unique else "alone")]
     return Plans(told("infer plan", Planned(asdict(limit), relation, found), lines))
 
@@ -131,5 +145,5 @@ def _lines(one: Plan, kind: str) -> list[str]:
     return [
         *lines,
         f"    total rho {one.total:.6f}: epsilon {one.epsilon:.4f} (tighter {one.epsilon_tight:.4f}); "
-        f"membership test at significance 0.01: power {one.power:.4f}, at most {one.power_bound:.4f}",
+        f"membership test at significance {one.significance:g}: power {one.power:.4f}, at most {one.power_bound:.4f}",
     ]

@@ -225,19 +225,33 @@ def swap_notes(said: SwapCounts, rate: float) -> list[str]:
 
 @dataclass(frozen=True)
 class Relocated:
-    """How many people moved, at which point of the front, and whether some place got more than it should."""
+    """How many people moved, at which point of the front, and whether some place got more than it should.
+
+    P and U are those of the chances; `P_drawn` and the others are counted in the file that was drawn.
+    """
 
     records: int
     moved: int
     P: float
     U: float
+    q: float
     method: str
     over_capacity: int
     excess: float
+    P_drawn: float
+    U_drawn: float
+    tau_before: float
+    tau_drawn: float
+    phi_before: float
+    phi_drawn: float
 
 
-def relocate_line(said: Relocated) -> str:
+def relocate_lines(said: Relocated) -> list[str]:
     over = "no place got more than its capacity"
     if said.over_capacity:
         over = f"{said.over_capacity:,} places got more than their capacity, at most {said.excess:g}, by chance"
-    return f"{said.moved:,} of {said.records:,} people moved (P {said.P:,.4f}, U {said.U:.6f}); {over}"
+    return [
+        f"{said.moved:,} of {said.records:,} people moved (P {said.P:,.4f}, U {said.U:.6f}); {over}",
+        f"    as drawn: P {said.P_drawn:,.4f}, U {said.U_drawn:.6f}, tau {said.tau_drawn:.6f} (before "
+        f"{said.tau_before:.6f}), phi {said.phi_drawn:.6f} (before {said.phi_before:.6f})",
+    ]

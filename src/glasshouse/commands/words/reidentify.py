@@ -33,6 +33,7 @@ class Summary:
     rates: tuple[Row, ...]
     agreement: tuple[Row, ...]
     guessers: tuple[Row, ...]
+    uniques: tuple[Row, ...] = ()
     leave_one_out: tuple[Row, ...] | None = None
 
 
@@ -59,10 +60,12 @@ def conclude(
         AGREEMENT,
         COUNTS,
         REACH,
+        UNIQUES,
         added,
         agreement_rates,
         rates,
         reach_rates,
+        unique_shares,
     )
     from glasshouse.commands.work.reidentify import LINKS
     from glasshouse.engine.lifecycle import Made
@@ -77,6 +80,7 @@ def conclude(
         "rates": rates(added(_parts(ledger, "counts"), COUNTS)),
         "agreement": agreement_rates(added(_parts(ledger, "agreement"), AGREEMENT)),
         "guessers": reach_rates(added(_parts(ledger, "reach"), REACH)),
+        "uniques": unique_shares(added(_parts(ledger, "alone"), UNIQUES)),
     }
     if left is not None:
         found["leave-one-out"] = outcome(_parts(ledger, "leaving"), job.attackers)
@@ -95,7 +99,7 @@ def conclude(
     summary = Summary(
         job.scenario.name, job.seed, tally.units, tally.earlier, tally.counts["persons"], tally.counts["defined"],
         tuple(whole["rates"].drop("band").to_dicts()), tuple(whole["agreement"].to_dicts()),
-        tuple(whole["guessers"].to_dicts()),
+        tuple(whole["guessers"].to_dicts()), tuple(whole["uniques"].to_dicts()),
         None if left is None else tuple(found["leave-one-out"].to_dicts()),
     )  # fmt: skip
     lines = _lines(job, tally, found)
@@ -119,7 +123,7 @@ def _tables(
     vary: Path | None,
 ) -> list[str]:
     """The paper's tables with our figures: exact for the office, and what everybody may see."""
-    from glasshouse.assess.paper_tables import paper_tables
+    from glasshouse.assess.paper_tables import behind, paper_tables
     from glasshouse.report.beside import write_tables
     from glasshouse.report.sections.reidentification import left_out_table
 
@@ -133,7 +137,7 @@ def _tables(
         *_part(job, tally),
         "Published figures are of the 2010 Census of the United States (paper 000).",
     ]
-    return write_tables(tables, folder, about)
+    return write_tables(tables, folder, about, behind(tables))
 
 
 def _part(job: Reidentification, tally: Tally) -> list[str]:
@@ -260,19 +264,26 @@ def _lines(job: Reidentification, tally: Tally, found: dict[str, pl.DataFrame]) 
     import polars as pl
 
     from glasshouse.assess.people.facts import PUBLISHED, TRUTH
-    from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, NONMODAL
+    from glasshouse.assess.people.groups import EVERYBODY, EXPOSED, EXPOSED_EXACTLY, NONMODAL
     from glasshouse.assess.reidentification import GUESSERS, ZERO_SOLVAR
     from glasshouse.model.bands import ALL
 
     counts, agreement = tally.counts, found["agreement"].filter(pl.col("band") == ALL, pl.col("group") == ALL)
     lines = [f"{counts['persons']:,} persons, {counts['defined']:,} of them data-defined"]
+    place = job.scenario.geography.place
+    for row in found["uniques"].filter(pl.col("band") == ALL).iter_rows(named=True):
+        exactly, binned = " and ".join(job.features.known), " and ".join(job.scenario.unique_on)
+        lines.append(
+            f"    alone in their {place} with their {exactly}: {row['unique_exact_share']:.1%} of all persons; with "
+            f"their {binned}: {row['unique_share']:.1%}"
+        )
     for data, other, share in agreement.filter(~pl.col("data").is_in(GUESSERS)).select(
         "data", "with", "binned_share"
     ).iter_rows():  # fmt: skip
         lines.append(f"    {data + ' agrees with ' + other:<28}{share:8.2%} of records (age in bins)")
     for attacker in job.attackers:
         lines += ["", f"    people of {attacker}", f"    {'':<38}{'putative':>10}{'confirmed':>11}   precision"]
-        for group in (EVERYBODY, NONMODAL, EXPOSED, f"{ZERO_SOLVAR}{EXPOSED}"):
+        for group in (EVERYBODY, NONMODAL, EXPOSED, EXPOSED_EXACTLY, f"{ZERO_SOLVAR}{EXPOSED}"):
             rows = found["rates"].filter(
                 pl.col("attacker") == attacker, pl.col("group") == group, pl.col("band") == ALL,
                 pl.col("data").is_in([TRUTH, *GUESSERS]).not_(),

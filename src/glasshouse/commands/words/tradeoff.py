@@ -66,12 +66,45 @@ class FitTold:
 
 
 @dataclass(frozen=True)
+class ChosenTold:
+    """A point that was asked for."""
+
+    __pydantic_config__ = WORDS_OF_PYTHON
+    lambda_: int
+    at: str  # as it was asked for
+    q: float
+    P: float
+    U: float
+    tau: float
+    phi: float
+    moved: float  # people, in expectation
+    gaining: int  # places
+    losing: int
+    unchanged: int
+
+
+@dataclass(frozen=True)
+class ProtectedTold:
+    """A protected version of the data, as it is."""
+
+    name: str
+    tau: float
+    phi: float
+    utility: float
+    left: int  # people who are no longer where they were
+    appeared: int  # people where nobody of their kind lived
+    stayed: str  # how it is known who stayed
+
+
+@dataclass(frozen=True)
 class Summary:
     """The fronts, one for each lambda, and the risks to compare them with."""
 
     fronts: tuple[FrontTold, ...]
     baselines: tuple[Baseline, ...]
     explained: Mapping[str, FitTold] | None = None
+    chosen: tuple[ChosenTold, ...] = ()
+    protected: tuple[ProtectedTold, ...] = ()
 
 
 def lines(said: Summary, matrix: Matrix) -> list[str]:
@@ -88,7 +121,22 @@ def lines(said: Summary, matrix: Matrix) -> list[str]:
             f"{_told(len(one.breakpoints))} by {one.method} (gap {one.duality_gap:.0e})"
             for one in said.fronts
         ),
+        *(
+            f"    at {one.at}, lambda {one.lambda_}: P {one.P:,.4f}, U {one.U:.6f}, q {one.q:.4g}, tau {one.tau:.6f}, "
+            f"phi {one.phi:.6f}; {one.moved:,.1f} people move, {one.unchanged:,} places keep their number"
+            for one in said.chosen
+        ),
+        *(
+            f"    {one.name}: tau {one.tau:.6f}  phi {one.phi:.6f}  U {one.utility:.6f}  ({one.left:,} people are not "
+            f"where they were{_stayed(one)})"
+            for one in said.protected
+        ),
     ]
+
+
+def _stayed(one: ProtectedTold) -> str:
+    """How far the numbers of a protected file can be trusted."""
+    return "" if one.stayed == "by name" else ", at least: people have no names, tau and phi are the most they can be"
 
 
 def _told(breakpoints: int) -> str:

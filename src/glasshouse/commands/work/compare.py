@@ -21,6 +21,8 @@ from typing import Any, Literal, TypeVar
 import polars as pl
 
 from glasshouse.assess.comparison import MEASURES, RISK
+from glasshouse.assess.front.released import Elements, released
+from glasshouse.assess.frontier import baselines
 from glasshouse.assess.one_solution import one_solution
 from glasshouse.assess.people.groups import EVERYBODY, EXPOSED
 from glasshouse.assess.rates import wilson
@@ -37,11 +39,13 @@ from glasshouse.commands.tabulate import tabulate
 from glasshouse.commands.vary import vary
 from glasshouse.engine.job import Done
 from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.files.matrix import matrix_of, record_frames
 from glasshouse.files.rooms import passing_folder
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import rate_of
 from glasshouse.mechanism.spent import Spent
 from glasshouse.model.geography import plural
+from glasshouse.protection.relocation.rules import Matrix
 from glasshouse.scenarios.load import load
 
 NAME, RECORDS = "rebuilt", "records.parquet"
@@ -279,10 +283,29 @@ class _Work:
         protected = self.records or self.values  # where numbers are printed, people use those
         uses, headlines = usefulness(self.job.truth, protected, self.scenario, near=self.folder, kind=kind)
         rows: list[Row] = [("use", name, value, None, None, None, HIGHER) for name, value in headlines.items()]
+        rows += self._elements()
         rows.append(("run", LEFT_OUT, float(self.left_out), None, None, None, HIGHER))
         if self.unmatched is not None:
             rows.append(("run", UNMATCHED, self.unmatched, None, None, None, HIGHER))
         return uses, rows
+
+    def _elements(self) -> list[Row]:
+        """tau, phi and U of paper 003, of released records: people alike are not told apart, whatever the setting."""
+        by, place = self.job.plan.by, self.scenario.geography.place
+        if self.records is None or not by:
+            return []
+        before, after = (_matrix(path, place, by) for path in (self.job.truth, self.records))
+        now, (tau, phi) = released(Elements.nameless(before, after)), baselines(before)
+        return [
+            ("risk", "tau", now.tau, None, None, tau, HIGHER),
+            ("risk", "phi", now.phi, None, None, phi, HIGHER),
+            ("use", "element_utility", now.utility, None, None, 1.0, LOWER),
+        ]
+
+
+def _matrix(records: Path, place: str, by: Sequence[str]) -> Matrix:
+    found = matrix_of(record_frames(records, place, by), by)
+    return Matrix(found.combinations, found.places, found.counts)
 
 
 def _next(tried: dict[float, float]) -> float:

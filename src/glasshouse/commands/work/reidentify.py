@@ -33,7 +33,17 @@ from glasshouse.assess.people.facts import (
     standing_of,
     true_rows,
 )
-from glasshouse.assess.reidentification import AGREEMENT, COUNTS, REACH, Answer, count, count_agreement, count_reach
+from glasshouse.assess.reidentification import (
+    AGREEMENT,
+    COUNTS,
+    REACH,
+    UNIQUES,
+    Answer,
+    count,
+    count_agreement,
+    count_reach,
+    count_uniques,
+)
 from glasshouse.attack.people.reidentify import (
     IN_BINS,
     NOBODY,
@@ -54,8 +64,10 @@ LINKS = pl.Schema(
         "confirmed": pl.Boolean, "taken": pl.Int64, "record_taken": pl.Int64,
     }
 )  # fmt: skip
-UNIQUES = pl.Schema({"geoid": pl.String, "unique": pl.Int64})
-KINDS = {"counts": COUNTS, "agreement": AGREEMENT, "reach": REACH, "links": LINKS, "uniques": UNIQUES}
+BY_PLACE = pl.Schema({"geoid": pl.String, "unique": pl.Int64})
+KINDS = {
+    "counts": COUNTS, "agreement": AGREEMENT, "reach": REACH, "links": LINKS, "uniques": BY_PLACE, "alone": UNIQUES,
+}  # fmt: skip
 
 
 def identify(job: Reidentification, item: Together) -> Done:
@@ -71,6 +83,8 @@ def identify(job: Reidentification, item: Together) -> Done:
     published = Neighbours.of(files[PUBLISHED].place, files[PUBLISHED].cell, around.area, job.nations[PUBLISHED])
     if job.proved:
         found["uniques"] = [_uniques(world)]
+    alone = world.unique, world.unique_exactly
+    found["alone"] = [count_uniques(world.places, truth.people.place, truth.defined, alone)]
     found["reach"].append(count_reach(world.places, published.places.sum(axis=1), reach(published)))
     tally: Counter[str] = Counter(persons=len(truth.people), defined=int(truth.defined.sum()))
     for name in job.rebuilt:
@@ -170,7 +184,7 @@ def _uniques(world: Facts) -> pl.DataFrame:
     """Of each place, how many data-defined persons are unique in it (the paper's Table S5)."""
     some = world.truth.people.place[world.truth.defined & world.unique]
     unique = np.bincount(some, minlength=len(world.around)).astype(np.int64)
-    return pl.DataFrame({"geoid": world.around.codes, "unique": unique}, schema=UNIQUES)
+    return pl.DataFrame({"geoid": world.around.codes, "unique": unique}, schema=BY_PLACE)
 
 
 def _links(teller: str, attacker: str, world: Facts, listed: Named, data: People, answer: Answer) -> pl.DataFrame:

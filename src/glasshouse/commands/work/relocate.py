@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from glasshouse.assess.front.choosing import Target, choose
+from glasshouse.assess.front.released import Elements, protection_of, released
+from glasshouse.assess.frontier import baselines
+from glasshouse.commands.relocating.theta import read_theta, theta_frame
 from glasshouse.commands.words.protections import HOUSEHOLD, Relocated
 from glasshouse.files.frames import open_source
 from glasshouse.files.matrix import record_frames
 from glasshouse.files.output import row_writer
-from glasshouse.protection.relocation.front import Rules, Spread, front, moves
+from glasshouse.protection.relocation.front import Relocation, Rules, Spread, front, moves, protection, utility
 from glasshouse.protection.relocation.rules import Matrix, Moves
+
+
+@dataclass(frozen=True, eq=False)
+class Chances:
+    """Who moves where, with which chance: at a point of a front, or from a file."""
+
+    relocation: Relocation
+    P: float
+    U: float
+    q: float
+    method: str
+
+    @classmethod
+    def at(cls, matrix: Matrix, rules: Rules, target: Target, spread: Spread) -> Chances:
+        """At a point of the front."""
+        one = front(matrix, rules)
+        chosen = choose(one, target, spread)
+        return cls(one.relocation(chosen.point, spread), chosen.point.P, chosen.point.U, chosen.q, one.method)
+
+    @classmethod
+    def read(cls, path: Path, matrix: Matrix, rules: Rules, q: float) -> Chances:
+        """From a file of chances; P and U are counted afresh."""
+        found = read_theta(path, matrix, rules.risk, q)
+        return cls(found, protection(matrix, rules.weight, found), utility(matrix, found), q, "theta")
 
 
 def relocate_file(
@@ -24,15 +53,13 @@ def relocate_file(
     rules: Rules,
     by: tuple[str, ...],
     place: str,
-    q: float,
-    spread: Spread,
+    chances: Chances,
     seed: int,
+    theta: Path | None = None,
 ) -> Relocated:
-    """Write the records of a file with those who move in their new places; what was done."""
+    """Write the records of a file with those who move in their new places; what was done. `theta`: the chances, too."""
     rng = np.random.default_rng(seed)
-    one = front(matrix, rules)
-    point = one.at_share(q)
-    drawn = moves(matrix, one.relocation(point, spread), rng)
+    drawn = moves(matrix, chances.relocation, rng)
     queues = _queues(matrix, drawn, rng)
     source = open_source(records)
     kinds = pl.read_parquet_schema(records) if records.name.lower().endswith(".parquet") else {}
@@ -44,10 +71,24 @@ def relocate_file(
             writer.write(frame.cast({name: kind for name, kind in kinds.items() if name != place}))  # as they came
             written += frame.height
             moved += there
+    if theta is not None:
+        with row_writer(theta) as writer:
+            writer.write(theta_frame(matrix, chances.relocation, int(rules.risk), chances.q))
     excess = drawn.excess(rules.capacity)
+    now, (tau, phi) = elements_of(matrix, drawn), baselines(matrix)
+    counted = released(now)
     return Relocated(
-        written, moved, point.P, point.U, one.method, int((excess > 0).sum()), float(excess.max(initial=0))
-    )
+        written, moved, chances.P, chances.U, chances.q, chances.method, int((excess > 0).sum()),
+        float(excess.max(initial=0)), protection_of(now, rules), counted.utility, tau, counted.tau, phi, counted.phi,
+    )  # fmt: skip
+
+
+def elements_of(matrix: Matrix, drawn: Moves) -> Elements:
+    """The elements before and after moves: who stayed is known."""
+    stayed, came = matrix.counts.copy(), np.zeros_like(matrix.counts)
+    np.subtract.at(stayed, (drawn.combination, drawn.source), drawn.count)
+    np.add.at(came, (drawn.combination, drawn.target), drawn.count)
+    return Elements(matrix.counts, stayed + came, stayed, matrix.cells)
 
 
 def _queues(matrix: Matrix, drawn: Moves, rng: np.random.Generator) -> dict[tuple[str, str], list[str | None]]:

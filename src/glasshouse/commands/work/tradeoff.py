@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from glasshouse.assess.front.choosing import Chosen, Target, choose
+from glasshouse.assess.front.released import Elements, protection_of, released
 from glasshouse.assess.frontier import (
     Aggregation,
     aggregate,
@@ -20,13 +22,24 @@ from glasshouse.assess.frontier import (
     explained,
     flows,
     largest_receiver,
+    least_squares,
     measures,
     population_change,
     summary,
 )
-from glasshouse.commands.words.tradeoff import Baseline, Breakpoint, FitTold, FrontTold, PointTold, Summary
+from glasshouse.commands.relocating.theta import theta_frame
+from glasshouse.commands.words.tradeoff import (
+    Baseline,
+    Breakpoint,
+    ChosenTold,
+    FitTold,
+    FrontTold,
+    PointTold,
+    ProtectedTold,
+    Summary,
+)
 from glasshouse.engine.plain import plain
-from glasshouse.errors import InputError
+from glasshouse.errors import InputError, unknown
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.protection.relocation.front import Front, Point, Relocation, Rules, Spread, front, verify
 from glasshouse.protection.relocation.rules import Floats, Matrix, staying
@@ -35,7 +48,9 @@ from glasshouse.report.sections.frontier import (
     baselines_picture,
     change_map,
     change_picture,
+    changes_pictures,
     front_picture,
+    protected_picture,
     protection_picture,
     risk_picture,
 )
@@ -54,12 +69,32 @@ class Asked:
     rules: tuple[Rules, ...]  # one for each lambda
     capacity: str  # as it was given
     points: int
-    at: float  # the share of utility lost (q) whose relocation is told place by place
+    at: tuple[Target, ...]  # the points whose relocations are told place by place
     spread: Spread
     looks: Mapping[str, Aggregation]  # coarser looks at the combinations, by name
     shares: tuple[Aggregation, ...]  # attributes that may explain how places change
+    variables: tuple[str, ...]  # of those that the shares make: a model of these alone
+    beside: Mapping[str, tuple[Elements, str]]  # protected versions of the data, and how it is known who stayed
     coordinates: Floats | None
     degrees: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Stop:
+    """A point of a front that was asked for, and a relocation there."""
+
+    front: Front
+    chosen: Chosen
+    relocation: Relocation
+
+    @property
+    def risk(self) -> int:
+        return int(self.front.rules.risk)
+
+    @property
+    def panel(self) -> str:
+        asked = self.chosen.target
+        return f"λ = {self.risk}, {asked.kind if asked.kind != 'tau' else 'τ'} = {asked.value:g}"
 
 
 class PointRow(NamedTuple):
@@ -96,20 +131,29 @@ def trade(asked: Asked, folder: Path, watch: Callable[[float, str], None]) -> tu
             points += _measured(asked, one, point, share / (asked.points - 1))
             done = (number + (share + 1) / len(steps)) / len(asked.rules)
             watch(0.95 * done, f"lambda {rules.risk}, {share + 1} of {len(steps)} points measured")
+    stops = [_stop(asked, one, target) for one in found for target in asked.at]
+    chosen = tuple(_told(asked, stop) for stop in stops)
     frames = {
         "fronts": pl.concat([_breakpoints(one) for one in found]),
         "points": pl.DataFrame(points, schema=list(PointRow._fields), orient="row").rename({"lambda_": "lambda"}),
         "baselines": _baselines(asked),
-        "changes": pl.concat([_changes(asked, one) for one in found]),
+        "chosen": pl.DataFrame([plain(one) for one in chosen]),
+        "changes": pl.concat([_changes(asked, stop) for stop in stops]),
+        "theta": pl.concat([theta_frame(asked.matrix, stop.relocation, stop.risk, stop.chosen.q) for stop in stops]),
     }
-    explained = _explained(asked, found, frames) if asked.shares else None
-    said = Summary(tuple(told), tuple(Baseline(**row) for row in frames["baselines"].to_dicts()), explained)
+    explained = _explained(asked, stops, frames) if asked.shares else None
+    protected = tuple(_released(name, *beside) for name, beside in asked.beside.items())
+    if protected:
+        frames["protected"] = _protected(asked, protected)
+    said = Summary(
+        tuple(told), tuple(Baseline(**row) for row in frames["baselines"].to_dicts()), explained, chosen, protected
+    )
     outputs = []
     for name, frame in frames.items():
         with row_writer(folder / f"{name}.parquet") as writer:
             writer.write(frame)
         outputs.append(f"{name}.parquet")
-    outputs += _pictures(asked, folder, frames, found)
+    outputs += _pictures(asked, folder, frames, stops)
     with private_file(folder / SUMMARY) as stream:
         stream.write((json.dumps(plain(said), indent=2) + "\n").encode())
     return said, [*outputs, SUMMARY]
@@ -167,48 +211,90 @@ def _baselines(asked: Asked) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _chosen(asked: Asked, one: Front) -> Relocation:
-    return one.relocation(one.at_share(asked.at), asked.spread)
+def _stop(asked: Asked, one: Front, target: Target) -> Stop:
+    chosen = choose(one, target, asked.spread)
+    return Stop(one, chosen, one.relocation(chosen.point, asked.spread))
 
 
-def _changes(asked: Asked, one: Front) -> pl.DataFrame:
-    """What the chosen relocation does to each place."""
-    relocation = _chosen(asked, one)
+def _told(asked: Asked, stop: Stop) -> ChosenTold:
+    """A point that was asked for, in numbers."""
+    seen = measures(asked.matrix, stop.relocation)
+    change = population_change(asked.matrix, stop.relocation)
+    return ChosenTold(
+        stop.risk, str(stop.chosen.target), stop.chosen.q, stop.chosen.point.P, stop.chosen.point.U, seen.tau, seen.phi,
+        float(stop.relocation.people(asked.matrix).sum()), int((change > 0).sum()), int((change < 0).sum()),
+        int((change == 0).sum()),
+    )  # fmt: skip
+
+
+def _changes(asked: Asked, stop: Stop) -> pl.DataFrame:
+    """What a chosen relocation does to each place."""
+    many = len(asked.matrix.places)
     return pl.DataFrame(
         {
-            "lambda": np.full(len(asked.matrix.places), one.rules.risk, np.int64),
+            "lambda": np.full(many, stop.risk, np.int64),
+            "q": np.full(many, stop.chosen.q),
             "place": pl.Series(asked.matrix.places, dtype=pl.String),
             "population": asked.matrix.population,
-            "change": population_change(asked.matrix, relocation),
+            "change": population_change(asked.matrix, stop.relocation),
         }
     )
 
 
-def _explained(asked: Asked, found: Sequence[Front], frames: dict[str, pl.DataFrame]) -> dict[str, FitTold]:
+def _released(name: str, of: Elements, stayed: str) -> ProtectedTold:
+    found = released(of)
+    return ProtectedTold(name, found.tau, found.phi, found.utility, found.left, found.appeared, stayed)
+
+
+def _protected(asked: Asked, told: Sequence[ProtectedTold]) -> pl.DataFrame:
+    """Protected versions of the data: P for each lambda, and what does not depend on it."""
+    rows = [
+        {"lambda": int(rules.risk), "P": protection_of(asked.beside[one.name][0], rules)} | plain(one)
+        for one in told
+        for rules in asked.rules
+    ]
+    return pl.DataFrame(rows).select("name", "lambda", "P", pl.exclude("name", "lambda", "P"))
+
+
+def _explained(asked: Asked, stops: Sequence[Stop], frames: dict[str, pl.DataFrame]) -> dict[str, FitTold]:
     """Tables 3 and 4: what the places are like, and what explains how they change."""
     variables = characteristics(asked.matrix, asked.shares)
+    for name in asked.variables:
+        if name not in variables:
+            raise unknown("variable", name, variables)
     frames["places"] = summary(variables)
     told: dict[str, FitTold] = {}
     tables = []
-    for one in found:
-        change = population_change(asked.matrix, _chosen(asked, one))
+    for stop in stops:
+        change = population_change(asked.matrix, stop.relocation)
+        which = (
+            f"{stop.risk}"
+            if len(asked.at) == 1
+            else f"{stop.risk}_{stop.chosen.target.kind}{stop.chosen.target.value:g}"
+        )
         if not np.any(change):
             continue
         try:
             fit = explained(change, variables)
+            models = {"stepwise": fit.stepwise, "plain": fit.plain}
+            if asked.variables:
+                models["named"] = least_squares(change, {name: variables[name] for name in asked.variables})
         except InputError as error:  # too few places for so many variables
-            told[f"lambda_{one.rules.risk}"] = FitTold(not_explained=str(error))
+            told[f"lambda_{which}"] = FitTold(not_explained=str(error))
             continue
-        for model, some in (("stepwise", fit.stepwise), ("plain", fit.plain)):
-            words = [pl.lit(model).alias("model"), pl.lit(int(one.rules.risk), pl.Int64).alias("lambda")]
+        for model, some in models.items():
+            words = [
+                pl.lit(model).alias("model"), pl.lit(stop.risk, pl.Int64).alias("lambda"),
+                pl.lit(stop.chosen.q, pl.Float64).alias("q"),
+            ]  # fmt: skip
             tables.append(some.frame().select(*words, pl.all()))
-            told[f"{model}_{one.rules.risk}"] = FitTold(some.r2, some.adjusted_r2, some.left_out)
+            told[f"{model}_{which}"] = FitTold(some.r2, some.adjusted_r2, some.left_out)
     if tables:
         frames["explained"] = pl.concat(tables)
     return told
 
 
-def _pictures(asked: Asked, folder: Path, frames: dict[str, pl.DataFrame], found: Sequence[Front]) -> list[str]:
+def _pictures(asked: Asked, folder: Path, frames: dict[str, pl.DataFrame], stops: Sequence[Stop]) -> list[str]:
     points = frames["points"].rename({"lambda": "risk"})
     own = points.filter(pl.col("data") == DATA)
     pictures: dict[str, Figure] = {
@@ -216,26 +302,32 @@ def _pictures(asked: Asked, folder: Path, frames: dict[str, pl.DataFrame], found
         "risk": risk_picture(points.with_columns(U="utility")),  # each of its own
         "protection": protection_picture(own),
         "baselines": baselines_picture(frames["baselines"]),
+        "changes": _places_picture(asked, frames["changes"], stops),
     }
-    changes = frames["changes"]
-    if asked.coordinates is None:
-        last = changes.filter(pl.col("lambda") == changes["lambda"][-1])
-        pictures["changes"] = change_picture(last, f" (λ = {last['lambda'][0]}, q = {asked.at:g})")
-    else:
-        pictures["changes"] = _map(asked, found, asked.coordinates)
+    if "protected" in frames:
+        pictures["protected"] = protected_picture(own, frames["protected"].rename({"lambda": "risk"}))
     for name, picture in pictures.items():
         picture.save(folder / f"{name}.svg")
     return [f"{name}.svg" for name in pictures]
 
 
-def _map(asked: Asked, found: Sequence[Front], coordinates: Floats) -> Figure:
+def _places_picture(asked: Asked, changes: pl.DataFrame, stops: Sequence[Stop]) -> Figure:
+    """How places change: a map for each point asked for; without coordinates, the places in order."""
+    if asked.coordinates is not None:
+        return _map(asked, stops, asked.coordinates)
+    if len(asked.at) > 1:
+        return changes_pictures({stop.panel: population_change(asked.matrix, stop.relocation) for stop in stops})
+    last = changes.filter(pl.col("lambda") == changes["lambda"][-1])
+    return change_picture(last, f" ({stops[-1].panel})")
+
+
+def _map(asked: Asked, stops: Sequence[Stop], coordinates: Floats) -> Figure:
     changes, joined = [], []
-    for one in found:
-        relocation = _chosen(asked, one)
-        panel = pl.lit(f"λ = {one.rules.risk}, q = {asked.at:g}").alias("panel")
-        change = pl.Series("change", population_change(asked.matrix, relocation))
+    for stop in stops:
+        panel = pl.lit(stop.panel).alias("panel")
+        change = pl.Series("change", population_change(asked.matrix, stop.relocation))
         changes.append(pl.DataFrame([change]).with_row_index("place").select(panel, "place", "change"))
-        moved = flows(asked.matrix, relocation)
+        moved = flows(asked.matrix, stop.relocation)
         receiver = largest_receiver(moved)  # None where nobody moves
         into = moved.clear() if receiver is None else moved.filter(pl.col("target") == receiver)
         joined.append(into.select(panel, "source", "target"))

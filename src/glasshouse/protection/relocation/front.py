@@ -99,6 +99,12 @@ class Front:
         kept = max(float(epsilon), self.U_min)
         return Point(float(np.interp(1 - kept, 1 - self.U, self.P)), kept)
 
+    def at_protection(self, protected: float) -> Point:
+        """The most U with P >= protected."""
+        if not 0 <= protected <= self.P_max:
+            raise InputError(f"P goes from 0 to {self.P_max} on this front; found {protected}")
+        return Point(float(protected), float(np.interp(protected, self.P, self.U)))
+
     def at_share(self, q: float) -> Point:
         """Equation 19: the point where a share q of the utility that can be lost is lost."""
         if not 0 <= q <= 1:

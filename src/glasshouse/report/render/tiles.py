@@ -78,7 +78,8 @@ def _panel(block: Tiles, rows: Rows) -> Spec:
             {"mark": {"type": "text", "fontSize": 11, "aria": False}, "encoding": {**at, "text": text, "fill": ink}}
         )
     size = {"width": 150, "height": 220} if many else {"width": {"step": 48}, "height": {"step": 24}}
-    return {**size, "data": {"values": tiles}, "layer": layers}
+    apart = {"resolve": {"scale": {"fill": "independent"}}}  # else the colours of tiles and of their text are mixed up
+    return {**size, "data": {"values": tiles}, "layer": layers, **apart}
 
 
 def _places(block: Tiles, rows: Rows, column: int) -> list[str]:

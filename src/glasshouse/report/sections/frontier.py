@@ -5,6 +5,8 @@ The charts of paper 003. Data comes as frames; `risk` is the column of lambda, t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -62,6 +64,31 @@ def risk_picture(points: pl.DataFrame) -> Figure:
         _LAMBDA,
         "panel",
         marks=data,
+        nested=True,
+    )
+
+
+def protected_picture(points: pl.DataFrame, protected: pl.DataFrame) -> Figure:
+    """Protected versions of the data (`name, utility, tau, phi`) beside what fronts offer (`risk, U, tau, phi`)."""
+    data = _by_measure(points.with_columns(data=pl.lit("")), "U")
+    parts = [
+        protected.unique("name", keep="first", maintain_order=True).select(
+            pl.col("name").alias("lambda"),
+            pl.col("utility").alias("U"),
+            pl.lit(title).alias("panel"),
+            pl.col(measure).alias("value"),
+        )
+        for measure, title in (("tau", phrase("frontier.tau")), ("phi", phrase("frontier.phi")))
+    ]
+    return lines(
+        phrase("frontier.beside"),
+        data,
+        Axis("U", phrase("frontier.utility")),
+        Axis("value", zero=True),
+        _LAMBDA,
+        "panel",
+        says=phrase("frontier.beside_says"),
+        marks=pl.concat(parts),
         nested=True,
     )
 
@@ -139,3 +166,16 @@ def change_picture(changes: pl.DataFrame, where: str = "") -> Figure:
     series = tuple(Series(1 + at, name, "bar") for at, name in enumerate(names))
     axis = phrase("frontier.change")
     return Figure.of(Chart("changes", f"{title}{where}", "", table, series, axis, up=True, most=_MOST_BARS, bare=True))
+
+
+def changes_pictures(changes: Mapping[str, NDArray[np.float64]]) -> Figure:
+    """Figure 11 without coordinates, for several points: a panel each, the places in order of their change."""
+    parts = []
+    for panel, change in changes.items():
+        ordered = np.sort(change)[::-1]
+        kept = np.unique(np.linspace(0, len(ordered) - 1, min(len(ordered), _MOST_BARS)).astype(np.int64))
+        parts.append(pl.DataFrame({"panel": panel, "rank": kept + 1, "change": ordered[kept], "of": ""}))
+    title, places = phrase("frontier.in_order"), Axis("rank", phrase("frontier.places"))
+    return lines(
+        title, pl.concat(parts), places, Axis("change", phrase("frontier.change")), Axis("of"), "panel", rule_y=0
+    )

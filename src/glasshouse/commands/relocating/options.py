@@ -21,6 +21,10 @@ SpreadName = Annotated[
     Literal["whole", "even"],
     Opt("Of people alike: whole (elements are emptied one by one) or even (the same chance)."),
 ]
+AT = (
+    "A point of the front: the share of the utility that can be lost (0.5), or U=0.9, P=500, tau=0.1 (the most utility "
+    "with at most this tau)"
+)
 
 
 @dataclass(frozen=True)

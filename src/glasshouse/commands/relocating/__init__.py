@@ -1,0 +1,1 @@
+"""What do `tradeoff` and `protect relocate` share? Their options, the chances as a file, files that are judged."""
