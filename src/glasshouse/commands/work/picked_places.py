@@ -7,16 +7,17 @@ nation's. Places without records are left out of medians. The median is the lowe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from glasshouse.engine.job import Item
 from glasshouse.errors import InputError
 from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography, plural
-from glasshouse.model.release import Release
+from glasshouse.model.release import Counts, Release
 from glasshouse.model.schema import EVERYONE
 from glasshouse.scenarios.load import Scenario
 
@@ -65,12 +66,12 @@ def listed(text: str, geography: Geography) -> frozenset[str]:
     return frozenset(words)
 
 
-def sizes(releases: Iterable[Release], scenario: Scenario) -> dict[str, int]:
-    """How many records each place has, by tables that count them all; those reported apart are not counted.
+def sizes(releases: Iterable[Release], scenario: Scenario, *, units: bool = False) -> dict[str, int]:
+    """How many records each place has, by tables that count them all; those reported apart only with `units`.
 
     Places of which no table says it exactly are left out: their size is not known.
     """
-    counted = scenario.wording.noun.where if scenario.wording.apart is not None else EVERYONE
+    counted = EVERYONE if units or scenario.wording.apart is None else scenario.wording.noun.where
     found: dict[str, int] = {}
     place = scenario.geography.place
     for release in releases:
@@ -120,3 +121,14 @@ def picked(size: Mapping[str, int], pick: Pick, geography: Geography, seed: int)
 
 def _median(values: list[int]) -> int:
     return int(np.sort(np.array(values, np.int64))[(len(values) - 1) // 2]) if values else 0
+
+
+def chosen_places(items: Iterator[Item], chosen: frozenset[str]) -> Iterator[Item]:
+    """Units with only some of their places; units without any are left out."""
+    for item in items:
+        counts = item.unit.counts
+        rows = [row for row, place in enumerate(counts.places) if place in chosen]
+        if rows:
+            places = tuple(counts.places[row] for row in rows)
+            some = Counts(counts.level, places, counts.variables, counts.lower[rows], counts.upper[rows])
+            yield replace(item, unit=item.unit._replace(counts=some, of=item.unit.of[rows]))

@@ -17,6 +17,9 @@ class AboutClaims:
     leaks: str = ""  # what each table gives away, alone or with its family
     drop: tuple[int, ...] = ()  # published numbers with these values are left out
     used: tuple[str, ...] = ()  # the tables taken as published, where others may be added; none: all
+    units: bool = False  # N and priors count records that are reported apart too
+    uniform: bool = False  # how probable a claim is where all values are equally likely
+    reconstructions: tuple[int, ...] = ()  # what so many data sets that are drawn agree on
 
 
 @dataclass(frozen=True)
