@@ -34,3 +34,4 @@ class AboutOccupancy:
     nearest: bool = False  # the closest data set, where nothing fits
     ties: str = "any"  # which of equally likely data sets come first
     truth: bool = False  # the true households are known
+    groups: bool = False  # households that are alone with their attributes, where little can be otherwise
