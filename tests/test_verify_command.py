@@ -617,6 +617,13 @@ def test_some_blocks_are_answered_as_among_all(
         assert some.file(name).equals(run.file(name).filter(pl.col("block").is_in(chosen))), name
 
 
+def test_a_long_list_of_blocks_is_no_name_of_a_file(county: County, asked: Callable[..., Run]) -> None:
+    """All blocks of the county, and as many that are not there: more letters than a file may be called by."""
+    codes = ",".join([*county.truth, *(f"99001000100{number:04}" for number in range(20))])
+    assert len(codes) > 255
+    assert len(asked("--blocks", codes, "--columns", 10).rows("places")) == len(county.truth)
+
+
 def test_blocks_that_are_not_there_are_counted(county: County, tmp_path: Path) -> None:
     ended = good(county.verify(tmp_path / "out", "--blocks", f"{county.blocks(1)[0]},990019999001000"))
     assert re.search("warning: 1 of the 2 .*--blocks.* not in the file", ended.err)

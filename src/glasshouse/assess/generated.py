@@ -15,7 +15,7 @@ from glasshouse.assess.claimed_places import EVERY, SINGLETON
 def left_over(generated: pl.LazyFrame) -> pl.DataFrame:
     """By K, multiplicity and number of columns: claims agreed, certain, undecided, left over, and in how many places.
 
-    `most` are the claims that more than half of the data sets bear out; `most_certain` the certain ones among them.
+    `most` are the claims of the first data set that more than half of all bear out, `most_certain` the certain ones.
     """
     every = generated.with_columns((pl.col("frequency") == 1).alias("agreed"), pl.col("verified").alias("sure"))
     parts = {SINGLETON: every.filter(pl.col("m") == 1), EVERY: every}

@@ -17,6 +17,7 @@ from glasshouse.commands.work.questions import AboutClaims
 from glasshouse.engine.plain import plain
 from glasshouse.errors import InputError
 from glasshouse.model.geography import plural
+from glasshouse.scenarios.toml import is_there
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
@@ -154,7 +155,7 @@ def verify(
         units, prior_uniform, tuple(sorted(set(reconstructions))),
     )  # fmt: skip
     listed = ",".join(places)
-    file = Path(listed) if listed and Path(listed).is_file() else None
+    file = Path(listed) if is_there(listed) else None
     parameters = {**plain(asked), "zeros": zeros, plural(geography.place): "" if file else listed, "pick": pick}
     inputs = {
         "truth": truth, f"prior {geography.unit}": prior_area, f"prior {geography.coarsest}": prior_coarsest,

@@ -8,6 +8,7 @@ words. That a place's own zeros leave nobody else does not count, for that takes
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,65 +16,97 @@ from numpy.typing import NDArray
 
 from glasshouse.attack.claims.verify import Claimable
 from glasshouse.model.release import Counts
+from glasshouse.model.schema import Predicate
 
 Flags = NDArray[np.bool_]
-Bits = NDArray[np.uint8]
-Lines = tuple[tuple[str, ...], ...]  # numbers that are printed, or add up
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line that claims may repeat: the numbers that print it, and the value that all it counts have by column."""
+
+    numbers: tuple[str, ...]  # its own, or those that add up to it
+    predicate: Predicate
+    only: Ints  # -1: it counts records with several values
+    cells: int  # how many it counts
 
 
 class Printed:
-    """The kinds of record that can be, as bits for each value of each column; and the lines that a claim may repeat."""
+    """The lines that claims may repeat; what was compared once is remembered, as places are much alike."""
 
     def __init__(self, claimable: Claimable) -> None:
         self.claimable = claimable
-        self.known: dict[bytes, Lines] = {}  # by description, the lines that count the same records
+        self.lines: dict[int, _Line | None] = {}
+        self.sizes: dict[bytes, int] = {}  # by description, the cells that it fits; -1 where it cuts through some
 
     @cached_property
-    def _bits(self) -> list[tuple[list[Bits], list[Bits]]]:
-        """For each column and value the cells all of whose records have it, and those some of whose records do."""
-        said, codes = self.claimable.vocabulary, self.claimable.compiled.cells.codes
-        found = []
-        for column, at in enumerate(said.at):
-            values = range(said.covers[column].shape[1])
-            every = [np.packbits((said.only[column] == value)[codes[:, at]]) for value in values]
-            found.append((every, [np.packbits(said.covers[column][:, value][codes[:, at]]) for value in values]))
-        return found
-
-    @cached_property
-    def _lines(self) -> dict[bytes, Lines]:
-        """The lines by the cells that they count: the number that is printed, or those that add up to it."""
-        found: dict[bytes, Lines] = {}
-        present, cells = set(self.claimable.variables), self.claimable.compiled.cells
+    def _named(self) -> list[tuple[tuple[str, ...], Predicate]]:
+        """Every line with the numbers that print it: its own, or those that add up to it."""
+        present, found = set(self.claimable.variables), []
         for table in self.claimable.tables:
             for line in table.lines:
                 parts = tuple(leaf.variable for leaf in table.leaves_of(line))
                 numbers = (line.variable,) if line.variable in present else parts
                 if line.predicate is not None and present.issuperset(numbers):
-                    key = np.packbits(cells.inside(line.predicate)).tobytes()
-                    found[key] = (*found.get(key, ()), numbers)
+                    found.append((numbers, line.predicate))
         return found
 
-    @cached_property
-    def _others(self) -> Bits:
-        """The cells that claims are about."""
-        return np.packbits(~self.claimable.apart)
-
-    def lines(self, values: NDArray[np.int16]) -> Lines:
-        """The lines that count the records that a description fits; remembered."""
-        key = values.tobytes()
-        if key not in self.known:
-            inside, meeting = self._others.copy(), self._others.copy()
-            for column in np.flatnonzero(values >= 0):
-                every, some = self._bits[column]
-                inside &= every[values[column]]
-                meeting &= some[values[column]]
-            same = bool((inside == meeting).all())  # no line cuts through a cell
-            self.known[key] = self._lines.get(inside.tobytes(), ()) if same else ()
-        return self.known[key]
+    def _line(self, number: int) -> _Line | None:
+        """A line, worked out when it is first asked for; None if it counts records apart, as no claim does."""
+        if number not in self.lines:
+            claimable, said = self.claimable, self.claimable.vocabulary
+            numbers, predicate = self._named[number]
+            cells = claimable.compiled.cells
+            inside = cells.inside(predicate)
+            codes, only = cells.codes[inside], []
+            for column, at in enumerate(said.at):
+                covered = said.covers[column][np.unique(codes[:, at])].any(axis=0)
+                only.append(int(covered.argmax()) if covered.sum() == 1 else -1)
+            apart = bool((inside & claimable.apart).any())
+            line = _Line(numbers, predicate, np.array(only, np.int64), int(inside.sum()))
+            self.lines[number] = None if apart else line
+        return self.lines[number]
 
     def of(self, descriptions: NDArray[np.int16], counts: Counts, row: int) -> Flags:
-        """Which of the certain claims of a place are printed anyway: a line with the same records has its number."""
-        exact = {name for name, at in counts.column.items() if counts.lower[row, at] == counts.upper[row, at]}
-        return np.array(
-            [any(exact.issuperset(numbers) for numbers in self.lines(values)) for values in descriptions], np.bool_
+        """Which of the certain claims of a place are printed anyway: a line with the same records has its number.
+
+        A line that counts nobody repeats no claim; of the others, all records must fit the description, and none more.
+        """
+        printed = {
+            name: int(counts.lower[row, at])
+            for name, at in counts.column.items()
+            if counts.lower[row, at] == counts.upper[row, at]
+        }
+        found = np.zeros(len(descriptions), np.bool_)
+        for number, (numbers, _) in enumerate(self._named):
+            if any(name not in printed for name in numbers) or not sum(printed[name] for name in numbers):
+                continue
+            if (line := self._line(number)) is not None:
+                fitting = ((descriptions == line.only) | (descriptions < 0)).all(axis=1) & ~found
+                for at in np.flatnonzero(fitting):
+                    found[at] = self._no_more(descriptions[at], line)
+        return found
+
+    def _no_more(self, values: NDArray[np.int16], line: _Line) -> bool:
+        """Does a description that all records of a line fit no others?"""
+        wording = self.claimable.wording
+        named = {name: int(value) for name, value in zip(wording.columns, values, strict=True) if value >= 0}
+        said = all(
+            name in named and wording.groups[name][named[name]] <= levels for name, levels in line.predicate.sets
         )
+        return said or self._size(values) == line.cells  # as many as the line, which lie in it: the same
+
+    def _size(self, values: NDArray[np.int16]) -> int:
+        """How many cells a description fits, those apart left aside; -1 where it cuts through some."""
+        key = values.tobytes()
+        if key not in self.sizes:
+            said, codes = self.claimable.vocabulary, self.claimable.compiled.cells.codes
+            inside, meeting = (~self.claimable.apart).copy(), (~self.claimable.apart).copy()
+            for column in np.flatnonzero(values >= 0):
+                classes = codes[:, said.at[column]]
+                inside &= (said.only[column] == values[column])[classes]
+                meeting &= said.covers[column][:, values[column]][classes]
+            same = bool((inside == meeting).all())
+            self.sizes[key] = int(inside.sum()) if same else -1
+        return self.sizes[key]

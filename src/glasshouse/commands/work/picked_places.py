@@ -20,6 +20,7 @@ from glasshouse.model.geography import Geography, plural
 from glasshouse.model.release import Counts, Release
 from glasshouse.model.schema import EVERYONE
 from glasshouse.scenarios.load import Scenario
+from glasshouse.scenarios.toml import is_there
 
 AREA, EVERYWHERE = "area-median", "median"
 
@@ -44,8 +45,8 @@ def parse_pick(text: str, geography: Geography) -> Pick:
 
 def listed(text: str, geography: Geography) -> frozenset[str]:
     """Codes of places: separated by commas, or in a file, one a line (the level's name may stand above them)."""
-    path = Path(text)
-    if path.is_file():
+    path, in_a_file = Path(text), is_there(text)  # a long list is no name of a file
+    if in_a_file:
         try:
             words = path.read_text(encoding="utf-8").split()
         except UnicodeDecodeError:
@@ -56,7 +57,7 @@ def listed(text: str, geography: Geography) -> frozenset[str]:
     length = geography.lengths[geography.place]
     for line, word in enumerate(words, 1):
         if not re.fullmatch(rf"\w{{{length}}}", word):
-            where = f"{text}, line {line}" if path.is_file() else f"--{plural(geography.place)}"
+            where = f"{text}, line {line}" if in_a_file else f"--{plural(geography.place)}"
             raise InputError(
                 f"{where}: '{word[:30]}' is no code of a {geography.place}; expected {length} characters, or the path "
                 "of a file with a code a line"
