@@ -40,7 +40,8 @@ PICTURES = {
 def table_1(folder: Path, county: Path, housing: Path) -> list[str]:
     """Every protection in one command."""
     out = folder / "table-1"
-    done("compare", county, "--plan", "occupancy", "--properties", housing, "--out", out)
+    if not (out / "summary.parquet").is_file():
+        done("compare", county, "--plan", "occupancy", "--properties", housing, "--out", out)
     rows = pl.read_parquet(out / "summary.parquet")
     found = {(name, measure): value for name, measure, value in rows.select("setting", "measure", "value").iter_rows()}
     lines = ["| protection | model | putative | nothing fits | precision | recall |", "|---" * 6 + "|"]
@@ -59,20 +60,25 @@ def groups(folder: Path, county: Path, tables: Path, housing: Path) -> list[str]
     """Households where data sets agree, by both models, in blocks with few households that are not subsidised."""
     some = folder / "housing-some.parquet"
     pl.read_parquet(housing).sort("block").head(SOME).write_parquet(some)
-    lines = ["| over | other data sets | model | blocks | households | unique | unique and above the limit |",
-             "|---" * 7 + "|"]  # fmt: skip
+    head = ("model", "other data sets", "over", "mean", "how far", "blocks", "households", "unique",
+            "unique and above the limit")  # fmt: skip
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for model in ("paper", "sharp"):
-        out = folder / f"groups-{model}"
-        done("detect", tables, "--properties", some, "--sample", county / "sample.parquet", "--solvar", "--groups",
-             "--model", model, "--out", out)  # fmt: skip
-        told = summary(out)
-        for one in told["groups"]:
-            numbers = (one["blocks"], one["households"], one["unique"], one["unique_violations"])
-            cells = " | ".join(f"{number:,}" for number in numbers)
-            lines.append(f"| {one['over']} | {one['band']} | {model} | {cells} |")
-            if model == "paper" and (theirs := PAPER_GROUPS.get((one["over"], one["band"]))):
-                lines.append(f"| {one['over']} | {one['band']} | *published* | {' | '.join(theirs)} |")
-    shutil.copy(folder / "groups-sharp" / "solvar-by-share.svg", PAGE.with_name("detect-narrow.svg"))
+        for among in ("all", "sample"):
+            out = folder / f"groups-{model}-{among}"
+            if not (out / "summary.json").is_file():
+                done("detect", tables, "--properties", some, "--sample", county / "sample.parquet", "--solvar",
+                     "--groups", "--solvar-among", among, "--model", model, "--out", out)  # fmt: skip
+            told = summary(out)
+            kinds = "all that fit" if among == "all" else "of sampled kinds"
+            for one in told["groups"]:
+                numbers = (one["blocks"], one["households"], one["unique"], one["unique_violations"])
+                cells = " | ".join(f"{number:,}" for number in numbers)
+                mean = f"{told['solvar'][one['over']]['mean']:.1%}"
+                lines.append(f"| {model} | {kinds} | {one['over']} | {mean} | {one['band']} | {cells} |")
+    for (over, band), theirs in PAPER_GROUPS.items():
+        lines.append(f"| *published* | | {over} | | {band} | {' | '.join(theirs)} |")
+    shutil.copy(folder / "groups-sharp-all" / "solvar-by-share.svg", PAGE.with_name("detect-narrow.svg"))
     return lines
 
 
@@ -103,8 +109,9 @@ def page(folder: Path) -> str:
         done("tabulate", homes, *SCENARIO, "--out", tables)
     first = table_1(folder, county, housing)
     out = folder / "curves"
-    done("detect", tables, "--properties", housing, "--sample", county / "sample.parquet", "--solutions", DATA_SETS,
-         "--truth", homes, "--out", out)  # fmt: skip
+    if not (out / "summary.json").is_file():
+        done("detect", tables, "--properties", housing, "--sample", county / "sample.parquet", "--solutions", DATA_SETS,
+             "--truth", homes, "--out", out)  # fmt: skip
     for picture, to in PICTURES.items():
         shutil.copy(out / picture, PAGE.with_name(to))
     return "\n".join([

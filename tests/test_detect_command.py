@@ -264,6 +264,12 @@ def test_solution_variability_of_the_paper_is_over_all_that_fits(tmp_path: Path)
     row = one_block(tmp_path, 20, "--model", "paper", "--sample", tmp_path / "sample.parquet", "--solvar")
     for name, share in {"solvar": 1, "solvar_simple": 1, "solvar_violations": 0.5}.items():
         assert (row[name], row[f"{name}_upper"], row[f"{name}_proof"]) == (share, share, "exact")
+    among = ("--sample", tmp_path / "sample.parquet", "--solvar-among", "sample")
+    alone = one_block(tmp_path, 20, "--model", "paper", *among, "--solvar", "--groups", "--overwrite")
+    for name in ("solvar", "solvar_simple", "solvar_violations"):  # of one kind of household nothing can be otherwise
+        assert (alone[name], alone[f"{name}_upper"], alone[f"{name}_proof"]) == (0, 0, "exact")
+    assert alone["rebuilt_violations"] == 10 and alone["solvar_unique"] == alone["solvar_simple_unique"] == 0
+    assert asked(tmp_path / "none", "--properties", tmp_path / "none", *among).code == 2
 
 
 # Matches

@@ -93,6 +93,13 @@ def detect(
     ] = "any",
     everywhere: Annotated[bool, Opt("The same for every place that fits.", flag="--every-block")] = False,
     solvar: Annotated[bool, Opt("How different other data sets can be (needs --sample).")] = False,
+    solvar_among: Annotated[
+        Literal["all", "sample"],
+        Opt(
+            "Which other data sets --solvar looks at: all that fit, or only those of kinds that the sample has.",
+            metavar="all|sample",
+        ),
+    ] = "all",
     groups: Annotated[
         bool,
         Opt(
@@ -122,12 +129,16 @@ def detect(
     chosen.occupancy.model(model)
     if (solutions or solvar) and sample is None:
         raise InputError(f"--{'solutions' if solutions else 'solvar'} needs --sample, which says what is likely")
+    if solvar_among != "all" and not solvar:
+        raise InputError("--solvar-among says which other data sets --solvar looks at; give it too")
     if groups and not solvar:
         raise InputError("--groups says of whom data sets agree; it needs --solvar, which says how far they do")
     if everywhere and not solutions:
         flag = declaration(detect).by_name["everywhere"].flag
         raise InputError(f"{flag} says where --solutions are listed; give it too")
-    asked = AboutOccupancy(model, why, solutions, everywhere, solvar, nearest, ties, truth is not None, groups)
+    asked = AboutOccupancy(
+        model, why, solutions, everywhere, solvar, nearest, ties, truth is not None, solvar_among, groups
+    )
     attack = _Detect(
         asked, chosen.geography, chosen.occupancy, properties, property_places, programs, sample, truth,
         i_am_the_data_holder,

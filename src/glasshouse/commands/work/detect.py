@@ -275,8 +275,10 @@ class _Page:
             return [None] * (3 * len(names))
         used = rebuilt.x[0] > 0
         counts = rebuilt.x[0][used]
-        kinds, start = self.job.every.and_these(sample.kinds, rebuilt.kinds[used])
-        everybody = bool(self.job.model.present) and bool((start < len(self.job.every)).any())
+        kinds, start, everybody = sample.kinds, rebuilt.kinds[used], False
+        if self.job.asked.among == "all":
+            kinds, start = self.job.every.and_these(sample.kinds, rebuilt.kinds[used])
+            everybody = bool(self.job.model.present) and bool((start < len(self.job.every)).any())
         told: list[Any] = []
         for name in names:
             key, breaking = self.job.occupancy.measures.get(name.removeprefix("solvar_")), name.endswith("violations")

@@ -34,4 +34,5 @@ class AboutOccupancy:
     nearest: bool = False  # the closest data set, where nothing fits
     ties: str = "any"  # which of equally likely data sets come first
     truth: bool = False  # the true households are known
+    among: str = "all"  # which other data sets: all that fit, or those of kinds that the sample has
     groups: bool = False  # households that are alone with their attributes, where little can be otherwise
