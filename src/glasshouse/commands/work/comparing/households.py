@@ -147,12 +147,12 @@ class _Work:
         )  # fmt: skip
         place = self.scenario.geography.place
         claims = found.claims.filter(pl.col("m") == 1)
-        right, blocks = claims.filter(pl.col("truth") == 1), len(chosen) or found.places.height
+        right, every = claims.filter(pl.col("truth") == 1), len(chosen) or found.places.height
         rows: list[Row] = []
-        if blocks:
+        if every:
             for name, some in ((CLAIMED, right), ("claimed_places", claims)):
                 there = some[place].n_unique()
-                rows.append(("risk", name, there / blocks, *_ends(there, blocks), None, HIGHER))
+                rows.append(("risk", name, there / every, *_ends(there, every), None, HIGHER))
         if claims.height:
             rows.append(("risk", "precision_claims", right.height / claims.height, None, None, None, HIGHER))
         return rows
