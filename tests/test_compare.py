@@ -207,7 +207,8 @@ def test_the_standard_plan_is_shown_unasked_and_others_are_refused(tmp_path: Pat
 
 BAD = {
     "not toml": ("scenario = \n", r"not valid TOML"),
-    "unknown key": (HEAD + "speed = 3\n" + ONE, r"unknown key 'speed'; known: attackers, by, scenario, seeds, setting"),
+    "unknown key": (HEAD + "speed = 3\n" + ONE, r"unknown key 'speed'; known: attack, attackers, by, pick, scenario"),
+    "elements of households": (HEAD + 'attack = "claims"\nby = "sex"\n' + ONE, r"by counts elements of persons"),
     "wrong type": ("scenario = 3\n" + ONE, r"'scenario' is a int; expected a str"),
     "one table": (HEAD + '[setting]\nname = "a"\n', r"'setting' is a dict; expected a list"),
     "no scenario": (ONE, r"'scenario' is missing"),

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from glasshouse.assess.occupancy import settled_groups
 from glasshouse.engine import manifest
 from glasshouse.engine.ledger import Ledger
 from glasshouse.report.sections.answers import occupancy
@@ -263,6 +264,12 @@ def test_solution_variability_of_the_paper_is_over_all_that_fits(tmp_path: Path)
     row = one_block(tmp_path, 20, "--model", "paper", "--sample", tmp_path / "sample.parquet", "--solvar")
     for name, share in {"solvar": 1, "solvar_simple": 1, "solvar_violations": 0.5}.items():
         assert (row[name], row[f"{name}_upper"], row[f"{name}_proof"]) == (share, share, "exact")
+    among = ("--sample", tmp_path / "sample.parquet", "--solvar-among", "sample")
+    alone = one_block(tmp_path, 20, "--model", "paper", *among, "--solvar", "--groups", "--overwrite")
+    for name in ("solvar", "solvar_simple", "solvar_violations"):  # of one kind of household nothing can be otherwise
+        assert (alone[name], alone[f"{name}_upper"], alone[f"{name}_proof"]) == (0, 0, "exact")
+    assert alone["rebuilt_violations"] == 10 and alone["solvar_unique"] == alone["solvar_simple_unique"] == 0
+    assert asked(tmp_path / "none", "--properties", tmp_path / "none", *among).code == 2
 
 
 # Matches
@@ -321,6 +328,106 @@ def test_rates_of_households(found: Path, county: Path) -> None:
             assert row["low"] <= row["precision"] <= row["high"]
         checked += 1
     assert checked >= 6
+
+
+def test_one_list_over_all_blocks(found: Path, county: Path) -> None:
+    """The global ranking by brute force: every kind of every certain block in one list, and households taken from it.
+
+    Kinds that are equally frequent are taken together, so that no order among them matters.
+    """
+    homes = truth(county)
+    places = pl.read_parquet(found / "places.parquet")
+    listed = Counter({row["block"]: row["solutions"] for row in places.iter_rows(named=True)})
+    every: dict[str, list[tuple[float, str, tuple[int, ...]]]] = defaultdict(list)
+    for row in pl.read_parquet(found / "ranking.parquet").iter_rows(named=True):
+        assert row["frequency"] * listed[row["block"]] == pytest.approx(round(row["frequency"] * listed[row["block"]]))
+        every[row["key"]].append((row["frequency"], row["block"], tuple(row["values"])))
+    rates = pl.read_parquet(found / "rates-over-all.parquet").filter(attacker="likely data sets")
+    whole = pl.read_parquet(found / "rates.parquet").filter(attacker="likely data sets")
+    checked = 0
+    for key, columns in KEYS.items():
+        ranking = sorted(every[key], reverse=True)
+        for who in ("all", "unique"):
+            mine = rates.filter(key=key, households=who)
+            steps = [k for k in range(1, len(ranking) + 1)
+                     if k == len(ranking) or ranking[k][0] < ranking[k - 1][0]]  # fmt: skip
+            assert mine["k"].to_list() == steps
+            for row in mine.iter_rows(named=True):
+                putative = confirmed = hits = 0
+                for _, block, value in ranking[: row["k"]]:
+                    people = [one for one in homes[block] if tuple(one[name] for name in columns) == value]
+                    people = people if who == "all" or len(people) == 1 else []
+                    putative, broken = putative + len(people), sum(one["broken"] for one in people)
+                    confirmed, hits = confirmed + broken, hits + (broken > 0)
+                assert (row["putative"], row["confirmed"]) == (putative, confirmed)
+                assert row["match_rate"] == pytest.approx(hits / row["k"])
+                checked += 1
+            last, same = mine.filter("all_putative").row(0, named=True), whole.filter(
+                pl.col("all_putative"), key=key, households=who
+            ).row(0, named=True)  # fmt: skip
+            for name in ("population", "violations", "putative", "confirmed", "recall", "match_rate", "baseline"):
+                assert last[name] == same[name], "who tries all kinds needs no order"
+    assert checked > 12
+
+
+def test_the_pictures(found: Path) -> None:
+    """Figures A.1 by size and by share, A.3, 3, A.4, A.5 and G.7 are there, and are pictures."""
+    for name in ("certain-by-size", "certain-by-share", "matched", "matched-unique", "precision-recall", "match-rate",
+                 "violations"):  # fmt: skip
+        assert "<svg" in (found / f"{name}.svg").read_text(), name
+
+
+def test_groups_of_households(county: Path, tmp_path: Path) -> None:
+    """Who is alone in the most likely data set, recounted from the data set that is listed first."""
+    pl.read_parquet(county / "housing.parquet").head(8).write_parquet(tmp_path / "housing.parquet")
+    told = ("--sample", county / "sample.parquet", "--solvar", "--groups", "--solutions", 1, "--every-block", "--quiet")
+    out = tmp_path / "out"
+    ended = asked(county / "tables.parquet", "--properties", tmp_path / "housing.parquet", *told, "--out", out)
+    places = pl.read_parquet(out / "places.parquet").drop_nulls("solvar")
+    listed = pl.read_parquet(out / "solutions.parquet")
+    assert places.height >= 3
+    for row in places.iter_rows(named=True):
+        rows = listed.filter(block=row["block"]).to_dicts()
+        assert row["rebuilt_violations"] == sum(one["households"] for one in rows if one["violation"])
+        views = {
+            "solvar": [(one["persons"], one["children"], one["THHSPAN"], one["THHRACE"], one["bedrooms"])
+                       for one in rows],
+            "solvar_simple": [(one["persons"], one["bedrooms"], (one["THHSPAN"], one["THHRACE"]) == (1, 1),
+                               one["children"] > 0) for one in rows],
+        }  # fmt: skip
+        for name, seen in views.items():
+            sizes: Counter[tuple[Any, ...]] = Counter()
+            for value, one in zip(seen, rows, strict=True):
+                sizes[value] += one["households"]
+            alone = [one for value, one in zip(seen, rows, strict=True) if sizes[value] == 1]
+            inside = [one for one in alone if one["bedrooms"] > 0]
+            broken = [one for one in alone if one["violation"]]
+            expected = len(alone), len(inside), len(broken)
+            assert (
+                tuple(row[f"{name}_{who}"] for who in ("unique", "unique_subsidised", "unique_violations")) == expected
+            )
+    groups = json.loads((out / "summary.json").read_text())["groups"]
+    assert [(one["over"], one["band"]) for one in groups] == [
+        (name, band) for name in ("solvar", "solvar_simple") for band in ("one solution", "less than 5% can differ")
+    ]
+    assert (out / "solvar-by-share.svg").is_file() and ended.code == 0
+
+
+def test_groups_are_added_up_over_places() -> None:
+    """One solution, and less than 5% by a proved bound; a place of the first group is not in the second."""
+    names = ["solvar", "solvar_upper", "solvar_proof", "households", "subsidised", "rebuilt_violations",
+             "solvar_unique", "solvar_unique_subsidised", "solvar_unique_violations"]  # fmt: skip
+    rows = [
+        (0.0, 0.0, "exact", 10, 5, 1, 4, 2, 1),
+        (0.0, 0.0, "undecided", 100, 50, 10, 40, 20, 10),
+        (0.04, 0.04, "two-engines", 7, 3, 2, 1, 1, 1),
+        (0.04, 0.06, "exact", 1000, 500, 100, 400, 200, 100),
+        (None, None, None, 1, 1, None, None, None, None),
+    ]
+    one, few = settled_groups(pl.DataFrame(rows, schema=names, orient="row"), ["solvar"])
+    assert (one.blocks, one.households, one.subsidised, one.violations) == (1, 10, 5, 1)
+    assert (one.unique, one.unique_subsidised, one.unique_violations) == (4, 2, 1)
+    assert (few.blocks, few.households, few.unique_violations, few.band) == (1, 7, 1, "less than 5% can differ")
 
 
 def test_rates_of_blocks(found: Path) -> None:
@@ -442,6 +549,10 @@ def test_households_of_real_places_are_refused(county: Path, plain: Path, tmp_pa
     refused = detect(tmp_path, *told)
     assert refused.code == 2 and "--i-am-the-data-holder" in refused.err and not (tmp_path / "out").exists()
     assert detect(tmp_path, "--truth", tmp_path / "households.parquet", "--json").code == 2
+    groups = detect(tmp_path, "--sample", tmp_path / "sample.parquet", "--solvar", "--groups", "--json")
+    assert groups.code == 2 and "--groups" in groups.err
+    alone = detect(tmp_path, "--sample", tmp_path / "sample.parquet", "--groups", "--json")
+    assert alone.code == 2 and "--groups says of whom data sets agree; it needs --solvar" in alone.err
     good(detect(tmp_path, "--out", tmp_path / "blocks"))  # what is certain of blocks is told
     assert not (tmp_path / "blocks" / "solutions.parquet").exists()
     good(detect(tmp_path, *told, "--i-am-the-data-holder"))

@@ -51,7 +51,7 @@ BOUNDS = {"m": pl.Int64, "low": pl.Int64, "high": pl.Int64, "proof": pl.String}
 FILES: dict[str, dict[str, Any]] = {
     "claims": DESCRIPTION
     | BOUNDS
-    | {"kind": pl.Int32, "truth": pl.Int64, "p_tract": pl.Float64, "p_state": pl.Float64},
+    | {"kind": pl.Int32, "printed": pl.Boolean, "truth": pl.Int64, "p_tract": pl.Float64, "p_state": pl.Float64},
     "apart": DESCRIPTION | BOUNDS,
     "counts": {
         "block": pl.String, "k": pl.Int8, "multiplicity": pl.String, "claims": pl.Int64, "kinds": pl.Int64,
@@ -355,6 +355,59 @@ def test_how_probable_claims_are(county: County, run: Run) -> None:
             assert row[name] == pytest.approx(math.comb(n, m) * p**m * (1 - p) ** (n - m), rel=1e-9), row
 
 
+def test_how_probable_claims_are_as_the_paper_counts(county: County, run: Run, asked: Callable[..., Run]) -> None:
+    """With vacant units in N and in the prior; and where every value is equally likely (equation 4)."""
+    found = asked("--counting", "units", "--prior-tract", county.records, "--prior-uniform")
+    assert found.certain == run.certain, "what is certain does not depend on it"
+    for row in found.claims[::53]:
+        units = [unit for block, some in county.truth.items() if block[:11] == row["block"][:11] for unit in some]
+        n, m, p = len(county.truth[row["block"]]), row["m"], count(units, row) / len(units)
+        assert row["p_tract"] == pytest.approx(math.comb(n, m) * p**m * (1 - p) ** (n - m), rel=1e-9), row
+        assert 0 < row["p_uniform"] < 1
+    alone = next(row for row in found.claims if {"HHSIZE", "HHT", "VACS"} <= set(row["columns"]) and row["k"] == 6)
+    schema = scenario_module.load("dhc-household").schema
+    share = math.prod(len(value.split(";")) / len(schema.attribute(name)) for name, value in
+                      zip(alone["columns"], alone["values"], strict=True))  # fmt: skip
+    n, m = len(county.truth[alone["block"]]), alone["m"]
+    assert alone["p_uniform"] == pytest.approx(math.comb(n, m) * share**m * (1 - share) ** (n - m), rel=1e-9)
+    only = asked("--prior-uniform", "--blocks", alone["block"])
+    mine = next(row for row in only.claims if said(row) == said(alone))
+    assert mine["p_uniform"] > alone["p_uniform"], "an occupied unit has fewer values to be drawn from"
+    assert {row["prior"] for row in found.summary["baselines"]} == {"tract", "uniform"}
+
+
+def test_what_drawn_data_sets_agree_on(county: County, run: Run, asked: Callable[..., Run]) -> None:
+    """The intersection holds every certain claim, whatever K; blocks in company are answered as alone."""
+    found = asked("--reconstructions", "2,20")
+    rows = found.rows("generated")
+    for k in (2, 20):
+        mine = [row for row in rows if row["reconstructions"] == k]
+        agreed = {said(row): row["m"] for row in mine if row["frequency"] == 1}
+        assert run.certain.items() <= agreed.items()
+        assert all(row["verified"] == (said(row) in run.certain) for row in mine if row["frequency"] == 1)
+        assert all(0.5 < row["frequency"] <= 1 and 1 <= row["different"] <= k for row in mine)
+        told = [row for row in found.summary["generated"]
+                if row["reconstructions"] == k and row["multiplicity"] == "all"]  # fmt: skip
+        assert sum(row["agreed"] for row in told) == len(agreed)
+        assert sum(row["left_over"] for row in told) == len(agreed) - len(run.certain)
+        assert sum(row["certain"] for row in told) == len(run.certain)
+    assert f"K = {20:<22,}{len(agreed):,} agreed" in found.ended.out
+    block = max(county.sizes, key=lambda code: county.sizes[code])
+    alone = asked("--reconstructions", "20", "--blocks", block, "--singletons")
+    there = [row for row in rows if (row["block"], row["reconstructions"], row["m"]) == (block, 20, 1)]
+    assert alone.rows("generated") == there
+
+
+def test_claims_that_a_table_prints_anyway(run: Run, asked: Callable[..., Run]) -> None:
+    """Seven columns may say what a line says: who lives alone in a rented home. Without zeros, only few columns do."""
+    printed = [row for row in run.claims if row["printed"]]
+    assert printed and run.summary["printed"] == len(printed) < len(run.claims) / 20
+    few = asked("--columns", 2, "--zeros", "paper", "--tables", "H3,H4,H10,P16")
+    told = {tuple(row["columns"]) for row in few.claims if row["printed"]}
+    assert ("TEN", "THHRACE") in told or ("TEN", "VACS", "THHRACE") in told
+    assert all(len(set(names) - {"VACS"}) <= 4 for names in told)
+
+
 def test_vacant_units_are_told_apart(county: County, run: Run) -> None:
     for row in run.claims:
         assert "VACS" not in row["columns"] or row["values"][row["columns"].index("VACS")] == "0"
@@ -562,6 +615,13 @@ def test_some_blocks_are_answered_as_among_all(
         assert row | {"kind": None} == rows[said(row)] | {"kind": None}
     for name in ("counts", "places", "apart"):
         assert some.file(name).equals(run.file(name).filter(pl.col("block").is_in(chosen))), name
+
+
+def test_a_long_list_of_blocks_is_no_name_of_a_file(county: County, asked: Callable[..., Run]) -> None:
+    """All blocks of the county, and as many that are not there: more letters than a file may be called by."""
+    codes = ",".join([*county.truth, *(f"99001000100{number:04}" for number in range(20))])
+    assert len(codes) > 255
+    assert len(asked("--blocks", codes, "--columns", 10).rows("places")) == len(county.truth)
 
 
 def test_blocks_that_are_not_there_are_counted(county: County, tmp_path: Path) -> None:
@@ -869,6 +929,9 @@ def refused(ended: Ended, pattern: str, out: Path | None = None) -> None:
         (["--blocks", "nofile.txt"], "'nofile.txt' is no code of a block"),
         (["--tables", "P16,Q9"], "unknown table 'Q9'; known: "),
         (["--scenario", "nonsense"], "unknown scenario 'nonsense'; known: .*dhc-household"),
+        (["--reconstructions", "0"], "--reconstructions 0: expected 1 to 10000"),
+        (["--reconstructions", "10,none"], "--reconstructions none: expected a whole number"),
+        (["--counting", "homes"], "'homes'; known: households, units"),
         (["--workers", 0], "--workers.*greater than or equal to 1"),
         (["--bloks", "1"], "--bloks.*--blocks"),
         (["--truth", "nofile.parquet"], "nofile.parquet: there is no such file"),

@@ -45,6 +45,7 @@ from glasshouse.commands.protect.register import protect as _protect
 VERBS = {
     "describe": "glasshouse.commands.describe",
     "synthesize": "glasshouse.commands.synthesize",
+    "furnish": "glasshouse.commands.synthesize",
     "tabulate": "glasshouse.commands.tabulate",
     "check": "glasshouse.commands.check",
     "reconstruct": "glasshouse.commands.reconstruct",

@@ -88,6 +88,10 @@ COMMANDS = {
         f"detect ../given/subsidised.parquet --properties {COUNTY}/housing.parquet --workers 1 --seconds 0 "
         "--out new/found"
     ),
+    "furnish": Command(
+        f"furnish {COUNTY}/households.parquet --sample {COUNTY}/sample.parquet --properties {COUNTY}/housing.parquet "
+        "--out new/truth"
+    ),
     "reidentify": Command(
         f"reidentify ../given/rebuilt --truth {_RECORDS} --published {COUNTY}/hdf.parquet "
         f"--attacker {COUNTY}/commercial.parquet {MINI} --workers 1 --out new/risk"

@@ -18,6 +18,8 @@ MEASURES = pl.Schema(
     }
 )  # fmt: skip
 RISK, COST = "found_exposed", "table_error_"  # what the front goes by: the cost is that of the finest level
+FOUND_PLACES, CLAIMED = "found_places", "singled_out_truly"  # of attacks on households
+RISKS = (RISK, FOUND_PLACES, CLAIMED)  # one for each attack
 CONFIDENCE = 0.95
 
 
@@ -50,12 +52,18 @@ def cost_of(summary: pl.DataFrame) -> str:
     return next((name for name in summary["measure"] if name.startswith(COST)), COST)
 
 
-def front(summary: pl.DataFrame, risk: str = RISK, cost: str = "") -> pl.DataFrame:
+def risk_of(summary: pl.DataFrame) -> str:
+    """The measure that stands for the risk: that of the attack that was made."""
+    measured = set(summary["measure"])
+    return next((name for name in RISKS if name in measured), RISK)
+
+
+def front(summary: pl.DataFrame, risk: str = "", cost: str = "") -> pl.DataFrame:
     """Settings with their risk and cost; `dominated`: another has no more of either, and less of one.
 
     Settings of which one of the two is not known are left out.
     """
-    cost = cost or cost_of(summary)
+    risk, cost = risk or risk_of(summary), cost or cost_of(summary)
     sides = []
     for name, measure in (("risk", risk), ("cost", cost)):
         some = summary.filter(pl.col("measure") == measure)

@@ -1,7 +1,9 @@
 """How surprising is a claim? The chance that it holds in a place drawn from the people around (paper 002, equation 4).
 
 With a share p of the tract's (or state's) records matching a description, exactly m of n records drawn from there match
-with probability C(n, m) p^m (1 - p)^(n - m). Records that are reported apart (vacant units) are in neither n nor p.
+with probability C(n, m) p^m (1 - p)^(n - m). Records that are reported apart (vacant units) are in neither n nor p,
+unless all units are asked for, as the paper has it. The uniform prior knows nobody: every value of a column is as
+likely as any other, whatever the other columns say.
 """
 
 from __future__ import annotations
@@ -52,9 +54,7 @@ class Prior:
 
     def chance(self, descriptions: NDArray[np.int16], m: Ints, records: int) -> NDArray[np.float64]:
         """The probability that exactly m of so many records drawn from here match each description."""
-        share = self.counts(descriptions) / max(self.total, 1)
-        ways = gammaln(records + 1) - gammaln(m + 1) - gammaln(records - m + 1)
-        return np.asarray(np.exp(ways + xlogy(m, share) + xlog1py(records - m, -share)))
+        return binomial(self.counts(descriptions) / max(self.total, 1), m, records)
 
     def _table(self, chosen: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
         if chosen.tobytes() not in self._tables:
@@ -63,6 +63,32 @@ class Prior:
             totals = np.bincount(inverse.reshape(-1), weights=self.weight, minlength=len(keys)).astype(np.int64)
             self._tables[chosen.tobytes()] = sizes, keys, totals
         return self._tables[chosen.tobytes()]
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Values that are drawn column by column: `shares[c][v]` is the share of the levels of column c with value v."""
+
+    shares: tuple[NDArray[np.float64], ...]
+
+    @property
+    def total(self) -> int:
+        """It is drawn from no file, and is always there."""
+        return 1
+
+    def chance(self, descriptions: NDArray[np.int16], m: Ints, records: int) -> NDArray[np.float64]:
+        """The probability that exactly m of so many records that are drawn in this way match each description."""
+        share = np.ones(len(descriptions))
+        for column, shares in enumerate(self.shares):
+            values = descriptions[:, column]
+            share *= np.where(values >= 0, shares[np.maximum(values, 0)], 1.0)
+        return binomial(share, m, records)
+
+
+def binomial(share: NDArray[np.float64], m: Ints, records: int) -> NDArray[np.float64]:
+    """The probability that exactly m of so many independent draws succeed, each with its share (equation 4)."""
+    ways = gammaln(records + 1) - gammaln(m + 1) - gammaln(records - m + 1)
+    return np.asarray(np.exp(ways + xlogy(m, share) + xlog1py(records - m, -share)))
 
 
 def _key(values: NDArray[np.int16], sizes: Ints) -> Ints:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.engine.runner import Tally
 
 RECORDS = "cef.parquet"  # the true records of a folder of synthesize
+HOMES, HOUSING = "households.parquet", "housing.parquet"  # its households, and its subsidised properties
 PlanName = Annotated[str, Opt("Which protections: a plan by name, or a TOML file.", metavar="NAME|FILE")]
 
 
@@ -80,6 +81,15 @@ def compare(
     places: Annotated[
         Path | None, Opt("Every place there is, with x and y if known.", flag="--blocks", metavar="FILE")
     ] = None,
+    households: Annotated[
+        Path | None, Opt("The true households, for a plan that attacks them.", metavar="HOUSEHOLDS")
+    ] = None,
+    properties: Annotated[
+        Path | None, Opt("Subsidised properties, for a plan whose attack is occupancy.", metavar="FILE")
+    ] = None,
+    i_am_the_data_holder: Annotated[
+        bool, Opt("Allow attacks on households of real places (occupancy). Without it, only synthetic ones.")
+    ] = False,
     keep: Annotated[Path | None, Opt("Keep the files of every run there: they hold records.", metavar="DIR")] = None,
     out: OutFolder = None,
     overwrite: Overwrite = False,
@@ -97,8 +107,17 @@ def compare(
     if seeds > len(chosen.seeds):
         raise InputError(f"--seeds {seeds}: the plan has {len(chosen.seeds)}; add to its seeds = [...]")
     chosen = replace(chosen, seeds=chosen.seeds[: seeds or None], scenario=scenario or chosen.scenario)
-    load(chosen.scenario)  # refused here, before any work
-    data = _data(folders, truth, attackers, places, chosen.attackers)
+    told = load(chosen.scenario)  # refused here, before any work
+    data = _data(folders, truth, attackers, places, households, properties, chosen)
+    if chosen.attack != "people":
+        from glasshouse.commands.work.comparing.households import refuse_persons_alone
+
+        for one in chosen.asked:
+            refuse_persons_alone(one)
+        if chosen.attack == "occupancy" and told.occupancy is None:
+            raise InputError(
+                f"scenario {told.name} says nothing of a second agency; attack = occupancy needs one that does"
+            )
     chosen, aside = _countable(chosen, data.truth)
     parameters = {
         "plan": chosen.name, "settings": [one.name for one in chosen.asked], "seeds": list(chosen.seeds),
@@ -108,7 +127,7 @@ def compare(
     manifest = Manifest("compare", parameters, _inputs(chosen, data, plan_path(plan)))
 
     def work(at: Workplace) -> Made[Comparison]:
-        made = _work(chosen, data, keep, at, workers or len(os.sched_getaffinity(0)))
+        made = _work(chosen, data, keep, at, workers or len(os.sched_getaffinity(0)), holder=i_am_the_data_holder)
         return replace(made, notes=[*made.notes, *aside])
 
     return Compared(in_folder(manifest, Comparison, work, out=out, overwrite=overwrite, unit="setting and seed"))
@@ -121,11 +140,13 @@ class _Data:
     truth: Path
     attackers: tuple[tuple[str, Path], ...]
     places: Path | None
+    households: Path | None = None
+    properties: Path | None = None
 
 
 def _data(
     folders: Sequence[Path], truth: Path | None, attackers: Sequence[tuple[str, Path]], places: Path | None,
-    wanted: Sequence[str],
+    households: Path | None, properties: Path | None, plan: ComparePlan,
 ) -> _Data:  # fmt: skip
     """The truth, the lists and the places: those of a folder of synthesize, or as they are given."""
     from glasshouse.commands.compare_plan import EVERY_PLACE
@@ -141,12 +162,15 @@ def _data(
             raise InputError(
                 f"{folder}: no {RECORDS} and no {MEASURES} there; expected a folder of synthesize, or of compare"
             )
-        lists = lists or tuple((name, folder / f"{name}.parquet") for name in wanted)
+        lists = lists or tuple((name, folder / f"{name}.parquet") for name in plan.attackers)
+        households, properties = households or folder / HOMES, properties or folder / HOUSING
         every = folder / f"{EVERY_PLACE}.parquet"
         places = places or (every if every.is_file() else None)
         truth = truth or folder / RECORDS
     if truth is None:
         raise InputError("nothing to compare on: name a folder of synthesize, or --truth RECORDS and --attacker FILE")
+    if plan.attack != "people":
+        return _of_households(plan, _Data(truth, (), places, households, properties))
     if not lists:
         raise InputError("--attacker is missing: a list of people's names (person_id), places, sexes and ages")
     return _Data(truth, lists, places)
@@ -173,9 +197,24 @@ def _countable(plan: ComparePlan, truth: Path) -> tuple[ComparePlan, list[str]]:
     return replace(plan, by=()), [f"note: tau, phi and the utility of elements were not counted: {said}"]
 
 
+def _of_households(plan: ComparePlan, data: _Data) -> _Data:
+    """What an attack on households needs: their file, and that of the properties if it is about these."""
+    wanted = {"--households": data.households}
+    if plan.attack == "occupancy":
+        wanted["--properties"] = data.properties
+    else:
+        data = replace(data, properties=None)
+    for flag, path in wanted.items():
+        if path is None or not path.is_file():
+            where = f"{path}: there is no such file" if path else "it is missing"
+            raise InputError(f"{flag}: {where}; the attack of plan {plan.name} ({plan.attack}) needs it")
+    return data
+
+
 def _inputs(plan: ComparePlan, data: _Data, path: Path) -> dict[str, Path]:
     """Every file that the result depends on, by role."""
     inputs: dict[str, Path | None] = {"truth": data.truth, "plan": path, "blocks": data.places}
+    inputs |= {"households": data.households, "properties": data.properties}
     inputs |= {f"attacker {name}": one for name, one in data.attackers}
     inputs |= {f"{one.name}: {key}": file for one in plan.settings for key, file in one.files.items()}
     found = inputs_of(inputs)
@@ -184,7 +223,9 @@ def _inputs(plan: ComparePlan, data: _Data, path: Path) -> dict[str, Path]:
     return found
 
 
-def _work(plan: ComparePlan, data: _Data, keep: Path | None, at: Workplace, workers: int) -> Made[Comparison]:
+def _work(
+    plan: ComparePlan, data: _Data, keep: Path | None, at: Workplace, workers: int, *, holder: bool
+) -> Made[Comparison]:
     from glasshouse.assess.comparison import MEASURES as SCHEMA
     from glasshouse.commands.work.compare import USES as USES_SCHEMA
     from glasshouse.commands.work.compare import Job, compare_one, runs
@@ -198,9 +239,16 @@ def _work(plan: ComparePlan, data: _Data, keep: Path | None, at: Workplace, work
     def watch(tally: Tally) -> None:
         at.bar(tally.units / len(every), f"{tally.units} of {len(every)} runs")
 
-    job = Job(plan, data.truth, data.attackers, data.places, at.ledger.folder, keep)
+    job = Job(
+        plan, data.truth, data.attackers, data.places, at.ledger.folder, keep, data.households, data.properties, holder
+    )
     kinds = {"measures": SCHEMA, "uses": USES_SCHEMA}
-    tally = run(job, compare_one, kinds, every, at.ledger, Crew(workers), watch)
+    one_run = compare_one
+    if plan.attack != "people":
+        from glasshouse.commands.work.comparing import households
+
+        one_run = households.compare_one
+    tally = run(job, one_run, kinds, every, at.ledger, Crew(workers), watch)
     runs_refused = [(one, tally.refused[one.code]) for one in every if one.code in tally.refused]
     reasons = {one.setting.name: why.reason.removeprefix(f"{one.told}: ") for one, why in runs_refused}
     tally = replace(tally, refused={f"'{one.setting.name}', seed {one.seed}": why for one, why in runs_refused})

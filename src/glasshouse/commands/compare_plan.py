@@ -18,7 +18,11 @@ from glasshouse.scenarios.toml import is_there, read_toml
 EVERY_PLACE = "blocks"  # the file of every place there is, beside the records of a county
 BLOCKS = f"{{{EVERY_PLACE}}}"  # in a plan: that file, if there is one
 COMPARED = ("records", "tables")  # what a protection must be of
-_KEYS = {"title": str, "scenario": str, "seeds": list, "attackers": list, "by": str, "setting": list}
+ATTACKS = ("people", "occupancy", "claims")  # whom an attack is about: persons, or households in two ways
+_KEYS = {
+    "title": str, "scenario": str, "attack": str, "pick": str, "seeds": list, "attackers": list, "by": str,
+    "setting": list,
+}  # fmt: skip
 _OWN = ("name", "protect", "match")
 _SAID = ("out", "overwrite", "seed", "secure")  # of a protection's keywords: what a comparison says itself
 
@@ -85,9 +89,9 @@ class ComparePlan:
     seeds: tuple[int, ...]
     attackers: tuple[str, ...]
     settings: tuple[Setting, ...]
-    by: tuple[
-        str, ...
-    ] = ()  # columns whose combinations, place by place, are the elements of paper 003; none: not told
+    attack: str = ATTACKS[0]
+    pick: str = ""  # places that claims are about, as `verify --pick` draws them; none: all
+    by: tuple[str, ...] = ()  # columns whose combinations, place by place, are the elements of paper 003; none: no such
     chosen: tuple[str, ...] = ()  # of the settings, by name; none: all of them
 
     @property
@@ -137,13 +141,22 @@ def read_plan(name: str) -> ComparePlan:
         raise InputError(f"{path.name}: no setting; expected at least one [[setting]]")
     if max(len(said["setting"]), len(seeds)) > SETTINGS:
         raise InputError(f"{path.name}: more than {SETTINGS:,} settings or seeds; expected at most so many of each")
+    attack, pick = said.get("attack", ATTACKS[0]), said.get("pick", "")
+    if attack not in ATTACKS:
+        raise InputError(f"{path.name}: {unknown('attack', attack, ATTACKS)}")
+    if pick and attack != "claims":
+        raise InputError(f'{path.name}: pick says which places claims are about; expected it with attack = "claims"')
     settings = tuple(_setting(path, entry) for entry in said["setting"])
     by = tuple(one.strip() for one in said.get("by", "").split(",") if one.strip())
+    if by and attack != ATTACKS[0]:
+        raise InputError(
+            f'{path.name}: by counts elements of persons; expected it with attack = "people", or not at all'
+        )
     if len(set(by)) < len(by):
         raise InputError(f'{path.name}: by names a column twice; expected different columns, as by = "one,other"')
     plan = ComparePlan(
         path.stem, str(said.get("title", path.stem)), said["scenario"], tuple(seeds),
-        tuple(str(one) for one in said.get("attackers", [])), settings, by,
+        tuple(str(one) for one in said.get("attackers", [])), settings, attack, pick, by,
     )  # fmt: skip
     names = [one.name for one in settings]
     for one in settings:

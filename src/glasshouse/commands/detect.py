@@ -93,6 +93,20 @@ def detect(
     ] = "any",
     everywhere: Annotated[bool, Opt("The same for every place that fits.", flag="--every-block")] = False,
     solvar: Annotated[bool, Opt("How different other data sets can be (needs --sample).")] = False,
+    solvar_among: Annotated[
+        Literal["all", "sample"],
+        Opt(
+            "Which other data sets --solvar looks at: all that fit, or only those of kinds that the sample has.",
+            metavar="all|sample",
+        ),
+    ] = "all",
+    groups: Annotated[
+        bool,
+        Opt(
+            "How many households are alone with their attributes in their block, and above the limit, where all or "
+            "nearly all data sets agree (needs --solvar)."
+        ),
+    ] = False,
     nearest: Annotated[bool, Opt("Where nothing fits (noise): the closest data set, by squared error.")] = False,
     truth: Annotated[
         Path | None, Opt("The true households: how often is the attacker right?", metavar="HOUSEHOLDS")
@@ -115,10 +129,16 @@ def detect(
     chosen.occupancy.model(model)
     if (solutions or solvar) and sample is None:
         raise InputError(f"--{'solutions' if solutions else 'solvar'} needs --sample, which says what is likely")
+    if solvar_among != "all" and not solvar:
+        raise InputError("--solvar-among says which other data sets --solvar looks at; give it too")
+    if groups and not solvar:
+        raise InputError("--groups says of whom data sets agree; it needs --solvar, which says how far they do")
     if everywhere and not solutions:
         flag = declaration(detect).by_name["everywhere"].flag
         raise InputError(f"{flag} says where --solutions are listed; give it too")
-    asked = AboutOccupancy(model, why, solutions, everywhere, solvar, nearest, ties, truth is not None)
+    asked = AboutOccupancy(
+        model, why, solutions, everywhere, solvar, nearest, ties, truth is not None, solvar_among, groups
+    )
     attack = _Detect(
         asked, chosen.geography, chosen.occupancy, properties, property_places, programs, sample, truth,
         i_am_the_data_holder,
@@ -175,7 +195,7 @@ class _Detect(Attack[Summary]):
         scenario = asking.scenario
         self._refuse_untold(asking, job)
         known = properties_by_block(self.file)
-        if self.asked.solutions or self.asked.truth:
+        if self.asked.solutions or self.asked.truth or self.asked.groups:
             self._refuse_real(known)
         samples = read_sample(self.sample) if self.sample else {}
         self._refuse_no_sample(known, samples)
@@ -204,9 +224,9 @@ class _Detect(Attack[Summary]):
         if real and not self.holder:
             what = plural(self.geography.place)
             raise InputError(
-                f"{self.properties.name}: {real:,} {what} are of real places; --solutions and --truth tell of single "
-                f"households there. If the data are yours to protect, say so with --i-am-the-data-holder; what is "
-                f"certain of {what} is told without it"
+                f"{self.properties.name}: {real:,} {what} are of real places; --solutions, --groups and --truth tell "
+                f"of single households there. If the data are yours to protect, say so with --i-am-the-data-holder; "
+                f"what is certain of {what} is told without it"
             )
 
     def _refuse_no_sample(self, known: Collection[str], samples: Collection[str]) -> None:

@@ -17,6 +17,7 @@ from glasshouse.commands.work.questions import AboutClaims
 from glasshouse.engine.plain import plain
 from glasshouse.errors import InputError
 from glasshouse.model.geography import plural
+from glasshouse.scenarios.toml import is_there
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
@@ -40,6 +41,7 @@ class Verified(Result[Summary]):
     leaks: pl.DataFrame  # claims that depend on each table (`leaks`)
     absent: pl.DataFrame  # the coarsest descriptions that nobody fits (`absent`)
     cannot: pl.DataFrame  # descriptions whose count cannot be m (`cannot`)
+    generated: pl.DataFrame  # what most of the data sets that were drawn agree on (`reconstructions`)
 
 
 @command(
@@ -106,6 +108,25 @@ def verify(
         Path | None,
         Opt("The same, drawing from its whole coarsest area (state).", flag="--prior-state", metavar="RECORDS"),
     ] = None,
+    prior_uniform: Annotated[
+        bool, Opt("The same, where every value of a column is as likely as any other, as one who knows nothing has it.")
+    ] = False,
+    counting: Annotated[
+        Literal["households", "units"],
+        Opt(
+            "What N counts, in --pick and in priors: households, or all units, vacant ones too, as in the paper.",
+            metavar="households|units",
+        ),
+    ] = "households",
+    reconstructions: Annotated[
+        tuple[int, ...],
+        Opt(
+            "Also what K data sets that are drawn agree on, as the paper generates claims, beside what is certain.",
+            metavar="10,100",
+            least=1,
+            most=10_000,
+        ),
+    ] = (),
     seed: Seed = 1,
     read: SomeTables = SomeTables(),  # noqa: B008  # frozen
     run: Solving = Solving(),  # noqa: B008  # frozen
@@ -126,11 +147,15 @@ def verify(
         from glasshouse.commands.work.picked_places import parse_pick
 
         parse_pick(pick, geography)
+    units = counting == "units"
+    if units and chosen.wording.apart is None:
+        raise InputError("--counting units: this scenario reports no records apart, so N and priors count all already")
     asked = AboutClaims(
-        columns, singletons, absent, tuple(sorted(set(cannot))), why, leaks, tuple(sorted(set(drop_cells))), used
-    )
+        columns, singletons, absent, tuple(sorted(set(cannot))), why, leaks, tuple(sorted(set(drop_cells))), used,
+        units, prior_uniform, tuple(sorted(set(reconstructions))),
+    )  # fmt: skip
     listed = ",".join(places)
-    file = Path(listed) if listed and Path(listed).is_file() else None
+    file = Path(listed) if is_there(listed) else None
     parameters = {**plain(asked), "zeros": zeros, plural(geography.place): "" if file else listed, "pick": pick}
     inputs = {
         "truth": truth, f"prior {geography.unit}": prior_area, f"prior {geography.coarsest}": prior_coarsest,
@@ -159,14 +184,9 @@ class _Verify(Attack[Summary]):
     kind = Summary
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Item], near: Path) -> Prepared:
-        from glasshouse.commands.work.verify import (
-            Enquiry,
-            chosen_places,
-            coarsest_priors,
-            examine,
-            schemas,
-            with_records,
-        )
+        from glasshouse.commands.work.claims.beside import coarsest_priors, with_records
+        from glasshouse.commands.work.picked_places import chosen_places
+        from glasshouse.commands.work.verify import Enquiry, examine, schemas
         from glasshouse.files.records import open_records
         from glasshouse.files.units import by_unit
 
@@ -185,9 +205,10 @@ class _Verify(Attack[Summary]):
         )
         enquiry = job.asking(Enquiry, asked=self.asked, priors={})
         if self.prior_coarsest:
-            priors = coarsest_priors(records(self.prior_coarsest), scenario, enquiry.wording)
+            every = records(self.prior_coarsest)
+            priors = coarsest_priors(every, scenario, enquiry.wording, units=self.asked.units)
             enquiry = replace(enquiry, priors=priors)
-        items_with_records = with_records(items, scenario, enquiry.wording, truth, around)
+        items_with_records = with_records(items, scenario, enquiry.wording, truth, around, units=self.asked.units)
         kinds = schemas(scenario, self.asked)
         return Prepared(enquiry, items_with_records, examine, kinds, (short,) if short else ())
 
@@ -209,7 +230,9 @@ class _Verify(Attack[Summary]):
             return found, short if missing else ""
         if not self.pick:
             return None, ""
-        found, number = picked(sizes(releases, scenario), parse_pick(self.pick, geography), geography, asking.seed)
+        found, number = picked(
+            sizes(releases, scenario, units=self.asked.units), parse_pick(self.pick, geography), geography, asking.seed
+        )
         short = f"note: --pick {self.pick}: only {len(found):,} of {number:,} are there to be picked"
         return found, short if len(found) < number else ""
 
@@ -257,6 +280,8 @@ class _Verify(Attack[Summary]):
         if self.asked.drop:
             values = " or ".join(str(value) for value in self.asked.drop)
             settings.append(f"Published numbers equal to {values} were left out.")
+        if self.asked.units:
+            settings.append("N and priors count all units, vacant ones too.")
         if self.zeros != "all":
             settings.append(f"Structural zeros: {self.zeros}.")
         if self.pick:

@@ -15,9 +15,23 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
 
 MEASURES, SUMMARY, FRONT, CHART = "measures.parquet", "summary.parquet", "front.parquet", "risk-utility.svg"
 USES = "uses.parquet"  # every error of every table, and what typical uses make of them
-SHOWN = {
-    "found_exposed": "exposed found", "precision_exposed": "precision", "agreement": "agreement", "certain": "certain",
+SHOWN = {  # by the measure that stands for the risk: what is shown beside it
+    "found_exposed": {
+        "found_exposed": "exposed found", "precision_exposed": "precision", "agreement": "agreement",
+        "certain": "certain",
+    },
+    "found_places": {
+        "putative_places": "putative", "precision_places": "precision", "found_places": "recall",
+        "nothing_fits": "nothing fits",
+    },
+    "singled_out_truly": {
+        "claimed_places": "claimed", "singled_out_truly": "truly", "precision_claims": "claims true",
+    },
 }  # fmt: skip
+GUESSING = {
+    "found_exposed": "guessing from the same release finds {guess} of the exposed",
+    "found_places": "choosing as many places at random finds {guess} of those with a household above the limit",
+}
 UNIT = "share_error_"  # a measure that names the level of units
 
 
@@ -38,7 +52,7 @@ def concluded(folder: Path, title: str, truth: str, runs: int | None = None) -> 
     """The summary, the front and the chart from the measures in a folder; what is said of them."""
     import polars as pl
 
-    from glasshouse.assess.comparison import COST, RISK, cost_of, front, summarised
+    from glasshouse.assess.comparison import COST, cost_of, front, risk_of, summarised
     from glasshouse.engine.lifecycle import Made
     from glasshouse.files.output import row_writer
     from glasshouse.report.sections.comparison import risk_utility
@@ -51,10 +65,10 @@ def concluded(folder: Path, title: str, truth: str, runs: int | None = None) -> 
             writer.write(frame)
     if points.height:
         level = cost_of(summary).removeprefix(COST).replace("_", " ")
-        risk_utility(f"{title}: risk against error", points, level).save(folder / CHART)
+        risk_utility(f"{title}: risk against error", points, level, risk_of(summary)).save(folder / CHART)
         outputs.append(CHART)
     best = tuple(points.filter(~pl.col("dominated")).sort("cost")["setting"].to_list())
-    found = Comparison(points.height, RISK, cost_of(summary), best, truth, runs)
+    found = Comparison(points.height, risk_of(summary), cost_of(summary), best, truth, runs)
     return Made(found, outputs, _lines(summary, points), _notes(summary))
 
 
@@ -91,28 +105,42 @@ def _levels(summary: pl.DataFrame) -> list[str]:
     return list(dict.fromkeys([cost_of(summary).removeprefix(COST), *units]))
 
 
+def _shown(summary: pl.DataFrame) -> dict[str, str]:
+    """The measures of risk that are shown, with those of other readings of the numbers behind them."""
+    from glasshouse.assess.comparison import risk_of
+
+    first = SHOWN[risk_of(summary)]
+    readings = dict.fromkeys(name.partition(" (")[2].rstrip(")") for name in summary["measure"] if " (" in name)
+    others = {f"{name} ({more})": f"{word} ({more})" for more in readings for name, word in first.items()}
+    return first | (others if risk_of(summary) == "found_places" else {})
+
+
 def _lines(summary: pl.DataFrame, points: pl.DataFrame) -> list[str]:
     """One table for people."""
     import polars as pl
 
-    from glasshouse.assess.comparison import COST
+    from glasshouse.assess.comparison import COST, risk_of
 
-    shown = SHOWN | {f"{COST}{level}": f"{level.replace('_', ' ')} error" for level in _levels(summary)}
+    shown = _shown(summary) | {f"{COST}{level}": f"{level.replace('_', ' ')} error" for level in _levels(summary)}
     names = points["setting"].to_list()
     beaten = dict(zip(names, points["dominated"].to_list(), strict=True))
     width = max([len(name) for name in names] + [7])
-    lines = [f"{'setting':{width}}  " + "  ".join(f"{word:>14}" for word in shown.values()) + "  "]
+    lines = [f"{'setting':{width}}  " + "  ".join(f"{word:>{_wide(word)}}" for word in shown.values()) + "  "]
     for name in names:
         cells = []
         for measure in shown:
             some = summary.filter((pl.col("setting") == name) & (pl.col("measure") == measure))
-            cells.append(f"{some['value'][0]:>14.1%}" if some.height and some["value"][0] is not None else f"{'-':>14}")
+            told = f"{some['value'][0]:.1%}" if some.height and some["value"][0] is not None else "-"
+            cells.append(f"{told:>{_wide(shown[measure])}}")
         end = "another is better in both" if beaten[name] else "on the front"
         lines.append("  ".join([f"{name:{width}}", *cells, end]))
     low, high = points["baseline"].min(), points["baseline"].max()
     if isinstance(low, float) and isinstance(high, float):
         guess = f"{low:.1%}" if low == high else f"{low:.1%} to {high:.1%}"
-        lines.append(
-            f"guessing from the same release finds {guess} of the exposed; means over seeds (intervals: {SUMMARY})"
-        )
+        words = GUESSING[risk_of(summary)].format(guess=guess)
+        lines.append(f"{words}; means over seeds (intervals: {SUMMARY})")
     return lines
+
+
+def _wide(word: str) -> int:
+    return max(14, len(word))

@@ -19,6 +19,13 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.scenarios.load import Scenario
 
 RATES, BY_SIZE, SOLVAR, MATCHED = "rates.parquet", "certain-by-size.svg", "solvar.svg", "matched.svg"
+OVER_ALL, BY_SHARE, NARROW = "rates-over-all.parquet", "certain-by-share.svg", "solvar-by-share.svg"
+UNIQUE, CURVES, MATCH_RATE, VIOLATIONS = (
+    "matched-unique.svg",
+    "precision-recall.svg",
+    "match-rate.svg",
+    "violations.svg",
+)
 NOT_IN_TABLES = "not in the tables"
 
 
@@ -39,6 +46,21 @@ class Different:
     mean: float
     one_solution: int
     all_can_differ: int
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """Households of places where all data sets agree on a measure's attributes, or nearly; those alone with them."""
+
+    over: str
+    band: str
+    blocks: int
+    households: int
+    subsidised: int
+    violations: int
+    unique: int
+    unique_subsidised: int
+    unique_violations: int
 
 
 @dataclass(frozen=True)
@@ -127,6 +149,7 @@ class Summary(Attacked):
     violations_at_least: int
     nearest: Nearest | None = None
     solvar: Mapping[str, Different] | None = None
+    groups: tuple[Agreed, ...] | None = None  # households in places where little can be otherwise
     usual_reason: UsualReason | None = None
     blocks_right: PlacesRight | None = None
     households_right: tuple[HouseholdsRight, ...] | None = None
@@ -144,7 +167,9 @@ def summarise(
     """The summary for scripts, in words, and the further files that were written."""
     import polars as pl
 
-    from glasshouse.report.sections.occupancy import by_households, variability
+    from glasshouse.assess.occupancy import settled_groups
+    from glasshouse.engine.plain import typed
+    from glasshouse.report.sections.occupancy import by_households, by_share, narrow_by_share, variability
 
     place = scenario.geography.place
     places = pl.read_parquet(folder / "places.parquet")
@@ -153,13 +178,20 @@ def summarise(
     files, lines = [], _lines(summary, place)
     if places.height:
         by_households(places).save(folder / BY_SIZE)
-        files.append(BY_SIZE)
+        by_share(places).save(folder / BY_SHARE)
+        files += [BY_SIZE, BY_SHARE]
         if asked.solvar and places["solvar"].drop_nulls().len():
             variability(places).save(folder / SOLVAR)
-            files.append(SOLVAR)
+            narrow_by_share(places).save(folder / NARROW)
+            files += [SOLVAR, NARROW]
             solvar = _solvar(places)
             summary = replace(summary, solvar=solvar)
             lines += _solvar_lines(solvar, place)
+            if asked.groups:
+                measures = [name for name in solvar if f"{name}_unique" in places.columns]
+                groups = tuple(typed(Agreed, asdict(one)) for one in settled_groups(places, measures))
+                summary = replace(summary, groups=groups)
+                lines += _group_lines(groups, place)
     if asked.why and summary.certain:
         reasons = pl.read_parquet(folder / "reasons.parquet")
         usual = _usual(reasons)
@@ -187,15 +219,21 @@ def _compared(folder: Path, places: pl.DataFrame) -> tuple[PlacesRight, tuple[Ho
     from glasshouse.assess.occupancy import LIKELY, of_households, of_places, told
     from glasshouse.engine.plain import typed
     from glasshouse.files.output import row_writer
-    from glasshouse.report.sections.occupancy import matched
+    from glasshouse.report.sections.occupancy import match_rates, matched, precision_recall, violations
 
-    rates = of_households(pl.scan_parquet(folder / "matches.parquet"))
-    with row_writer(folder / RATES) as writer:
-        writer.write(rates)
-    files = [RATES]
+    matches = pl.scan_parquet(folder / "matches.parquet")
+    rates, over_all = of_households(matches), of_households(matches, over_all=True)
+    for name, frame in ((RATES, rates), (OVER_ALL, over_all)):
+        with row_writer(folder / name) as writer:
+            writer.write(frame)
+    files = [RATES, OVER_ALL]
     if rates.filter(pl.col("attacker") == LIKELY).height:
         matched(rates).save(folder / MATCHED)
-        files.append(MATCHED)
+        matched(rates, unique=True).save(folder / UNIQUE)
+        precision_recall(over_all, unique=True).save(folder / CURVES)
+        match_rates(rates).save(folder / MATCH_RATE)
+        violations(places).save(folder / VIOLATIONS)
+        files += [MATCHED, UNIQUE, CURVES, MATCH_RATE, VIOLATIONS]
     households = tuple(typed(HouseholdsRight, row) for row in told(rates))
     return typed(PlacesRight, asdict(of_places(places))), households, files
 
@@ -277,15 +315,15 @@ def _line(what: str, count: int, of: int = 0) -> str:
 
 
 def _solvar(places: pl.DataFrame) -> dict[str, Different]:
+    from glasshouse.assess.occupancy import measures_of
     from glasshouse.assess.one_solution import one_solution
 
     found = {}
-    for name in places.columns:
-        if name.startswith("solvar") and not name.endswith(("_upper", "_proof")):
-            known = places.drop_nulls(name)
-            zero = known.filter(one_solution(f"{name}_upper", f"{name}_proof")).height
-            mean = float(known[name].mean() or 0)  # type: ignore[arg-type]  # a column of numbers
-            found[name] = Different(known.height, mean, zero, int((known[name] == 1).sum()))
+    for name in measures_of(places):
+        known = places.drop_nulls(name)
+        zero = known.filter(one_solution(f"{name}_upper", f"{name}_proof")).height
+        mean = float(known[name].mean() or 0)  # type: ignore[arg-type]  # a column of numbers
+        found[name] = Different(known.height, mean, zero, int((known[name] == 1).sum()))
     return found
 
 
@@ -295,6 +333,16 @@ def _solvar_lines(solvar: Mapping[str, Different], place: str) -> list[str]:
     for name, one in solvar.items():
         lines.append(f"    {name:<42}{one.mean:>7.1%}{one.one_solution:>14,}{one.all_can_differ:>12,}"
                      f"{one.blocks:>11,}")  # fmt: skip
+    return lines
+
+
+def _group_lines(groups: tuple[Agreed, ...], place: str) -> list[str]:
+    """Households where little can be otherwise."""
+    head = f"{plural(place):>8}{'households':>12}{'alone':>8}{'subsidised':>12}{'above limit':>13}"
+    lines = ["", f"    {'households of places where data sets agree':<56}{head}"]
+    for one in groups:
+        numbers = f"{one.blocks:>8,}{one.households:>12,}{one.unique:>8,}{one.unique_subsidised:>12,}"
+        lines.append(f"    {one.over + ', ' + one.band:<56}{numbers}{one.unique_violations:>13,}")
     return lines
 
 

@@ -44,6 +44,8 @@ class Summary(Attacked):
     reasons: int | None = None  # claims explained
     absent: int | None = None  # descriptions that nobody fits
     cannot: int | None = None  # counts ruled out
+    printed: int | None = None  # claims that a line of a table says already
+    generated: tuple[Row, ...] | None = None  # what data sets that were drawn agree on, beside what is certain
 
 
 def summarise(
@@ -86,6 +88,15 @@ def summarise(
         leaking.picture(found).save(folder / LEAKS)
         files.append(LEAKS)
         lines += ["", *_leaks(found)]
+    printed = int(claims.select(pl.col("printed").sum()).collect().item())
+    summary = replace(summary, printed=printed)
+    lines.append(f"    {'printed in a table anyway':<26}{printed:,} of {tally.counts['claims']:,} claims")
+    if asked.reconstructions:
+        from glasshouse.assess.generated import left_over
+
+        drawn = left_over(pl.scan_parquet(folder / "generated.parquet").rename({place: "place"}, strict=False))
+        summary = replace(summary, generated=tuple(drawn.to_dicts()))
+        lines += ["", *_generated(drawn, asked)]
     numbers: dict[str, int] = {}
     for name, wanted, what in (("reasons", asked.why, "claims explained"),
                                ("absent", asked.absent, "descriptions that nobody fits"),
@@ -177,12 +188,16 @@ def _surprise(baselines: pl.DataFrame) -> list[str]:
         return []
     lines = [f"    singled out where guessing would be right in fewer than {SURPRISING:.0%} of cases (higher is worse)"]
     priors = single["prior"].unique(maintain_order=True)
-    lines.append(f"    {'columns':<10}" + "".join(f"{'by the ' + prior:<26}" for prior in priors).rstrip())
+    lines.append(f"    {'columns':<10}" + "".join(f"{_by(prior):<26}" for prior in priors).rstrip())
     for (k,), rows in single.group_by("k", maintain_order=True):
         of = {row["prior"]: row for row in rows.iter_rows(named=True)}
         shares = "".join(f"{_surprising(of[prior]) if prior in of else '':<26}" for prior in priors)
         lines.append(f"    {k:<10}{shares}".rstrip())
     return [*lines, ""]
+
+
+def _by(prior: str) -> str:
+    return "where all is equally likely" if prior == "uniform" else f"by the {prior}"
 
 
 def _surprising(row: Row) -> str:
@@ -193,6 +208,22 @@ def _undecided(results: Results) -> str:
     told = results.undecided
     said = f"{told.undecided:,} of {_number(told.claims, 'claim')}"
     return said if told.share is None else f"{said} ({told.low:.1%} to {told.high:.1%})"
+
+
+def _generated(drawn: pl.DataFrame, asked: AboutClaims) -> list[str]:
+    """What K data sets agree on though another refutes it, over all numbers of columns."""
+    import polars as pl
+
+    from glasshouse.assess.claims import EVERY, SINGLETON
+
+    lines = ["    claims that all of K drawn data sets agree on, and those that another data set refutes all the same"]
+    which = SINGLETON if asked.singletons else EVERY
+    for k in asked.reconstructions:
+        rows = drawn.filter(pl.col("reconstructions") == k, pl.col("multiplicity") == which)
+        agreed, wrong = int(rows["agreed"].sum()), int(rows["left_over"].sum())
+        share = f" ({wrong / agreed:.1%})" if agreed else ""
+        lines.append(f"    K = {k:<22,}{agreed:,} agreed, {wrong:,} of them not certain{share}")
+    return lines
 
 
 def _leaks(found: pl.DataFrame) -> list[str]:

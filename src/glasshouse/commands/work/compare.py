@@ -55,6 +55,7 @@ STEPS, NEAR, FARTHER = 12, 0.02, 8.0  # of looking for a budget with the noise o
 HIGHER, LOWER = "higher", "lower"
 LEFT_OUT, UNMATCHED = "units_left_out", "noise_unmatched"
 Made = TypeVar("Made", bound=Result[Any])
+Row = tuple[str, str, float | None, float | None, float | None, float | None, str]
 USES = pl.Schema({"setting": pl.String, "seed": pl.Int64, **USE})
 
 
@@ -68,6 +69,9 @@ class Job:
     places: Path | None  # the file of every place there is
     scratch: Path
     keep: Path | None
+    households: Path | None = None  # the true households, for attacks on them
+    properties: Path | None = None  # what a second agency publishes
+    holder: bool = False  # results about single households of real places are allowed
 
 
 @dataclass(frozen=True)
@@ -102,32 +106,32 @@ def runs(plan: ComparePlan) -> Iterator[Run]:
 def compare_one(job: Job, run: Run) -> Done:
     """One setting with one seed: every measure of its risk and of its use."""
     try:
-        with _folder(job, run) as folder:
+        with folder_of(job, run) as folder:
             work = _Work(job, run, folder)
             work.protect()
             attacked = work.attack()
             uses, judged = work.judge()
     except InputError as error:
         raise InputError(f"{run.told}: {error}") from None
-    frame = pl.DataFrame(
-        [(run.setting.name, run.setting.protect, run.seed, *row) for row in [*attacked, *judged]],
-        schema=MEASURES,
-        orient="row",
-    )
+    return done(run, [*attacked, *judged], uses)
+
+
+def done(run: Run, rows: Sequence[Row], uses: pl.DataFrame) -> Done:
+    """What one run tells: its measures, and every error of every table."""
+    told = [(run.setting.name, run.setting.protect, run.seed, *row) for row in rows]
+    frame = pl.DataFrame(told, schema=MEASURES, orient="row")
     named = pl.lit(run.setting.name).alias("setting"), pl.lit(run.seed, pl.Int64).alias("seed")
     return Done({"measures": frame, "uses": uses.select(*named, pl.all()).cast(USES)})
 
 
 @contextmanager
-def _folder(job: Job, run: Run) -> Iterator[Path]:
+def folder_of(job: Job, run: Run) -> Iterator[Path]:
+    """The folder of a run: kept, or gone afterwards."""
     if job.keep is not None:
         yield job.keep / run.code
         return
     with passing_folder(job.scratch) as folder:
         yield folder
-
-
-Row = tuple[str, str, float | None, float | None, float | None, float | None, str]
 
 
 class _Work:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from glasshouse.assess.occupancy import ALL, DETECTED, LIKELY, SAMPLING, Ranking, counted, ranked
+from glasshouse.assess.occupancy import ALL, ALONE, DETECTED, LIKELY, SAMPLING, Ranking, alone, counted, ranked
 from glasshouse.attack.occupancy.bundles import Bundles, bundle
 from glasshouse.attack.occupancy.detect import Answer, Found, detect, explain
 from glasshouse.attack.occupancy.kinds import Block, Kinds, every_kind, in_faces, key_values
@@ -118,6 +118,9 @@ def schemas(scenario: Scenario, asked: AboutOccupancy) -> dict[str, pl.Schema]:
     if asked.solvar:
         for name in _measures(scenario):
             places |= {name: pl.Float64, f"{name}_upper": pl.Float64, f"{name}_proof": pl.String}
+    if asked.groups:
+        places["rebuilt_violations"] = pl.Int64
+        places |= {f"{name}_{who}": pl.Int64 for name in _measures(scenario)[:-1] for who in ALONE}
     if asked.nearest:
         places |= {"nearest_error": pl.Int64, "nearest_violations": pl.Int64, "nearest_proof": pl.String}
     if asked.solutions:
@@ -143,7 +146,7 @@ def schemas(scenario: Scenario, asked: AboutOccupancy) -> dict[str, pl.Schema]:
     if asked.truth:
         found["matches"] = place | {"key": pl.String, "attacker": pl.String, "blocks": pl.String, "rank": pl.Int32,
                                     "households": pl.Int64, "violations": pl.Int64, "unique": pl.Int64,
-                                    "unique_violations": pl.Int64}  # fmt: skip
+                                    "unique_violations": pl.Int64, "frequency": pl.Float64}  # fmt: skip
     return {name: pl.Schema(columns) for name, columns in found.items()}
 
 
@@ -206,6 +209,8 @@ class _Page:
         rebuilt = self._rebuild(readings, found)
         if job.asked.solvar:
             told += self._vary(readings, rebuilt)
+        if job.asked.groups:
+            told += self._alone(block, rebuilt)
         if job.asked.nearest:
             told += self._nearest(readings, found)
         if not self._wanted(found):
@@ -270,8 +275,10 @@ class _Page:
             return [None] * (3 * len(names))
         used = rebuilt.x[0] > 0
         counts = rebuilt.x[0][used]
-        kinds, start = self.job.every.and_these(sample.kinds, rebuilt.kinds[used])
-        everybody = bool(self.job.model.present) and bool((start < len(self.job.every)).any())
+        kinds, start, everybody = sample.kinds, rebuilt.kinds[used], False
+        if self.job.asked.among == "all":
+            kinds, start = self.job.every.and_these(sample.kinds, rebuilt.kinds[used])
+            everybody = bool(self.job.model.present) and bool((start < len(self.job.every)).any())
         told: list[Any] = []
         for name in names:
             key, breaking = self.job.occupancy.measures.get(name.removeprefix("solvar_")), name.endswith("violations")
@@ -281,6 +288,22 @@ class _Page:
                 far = far.or_more(own + (readings[0].subsidised if breaking else far.households))
             self.clock |= far.clock
             told += [far.share, far.share_most, str(far.proof)]
+        return told
+
+    def _alone(self, block: Block, rebuilt: Likely | None) -> list[Any]:
+        """Of the most likely data set: who breaks the rule, and who is alone with the attributes of each measure."""
+        names, sample = _measures(self.job.scenario)[:-1], self.job.sample(block.code)
+        if rebuilt is None or sample is None:
+            return [None] * (1 + len(ALONE) * len(names))
+        used = rebuilt.x[0] > 0
+        kinds, counts = rebuilt.kinds[used], rebuilt.x[0][used]
+        codes, broken = sample.kinds.codes[kinds], sample.kinds.breaks[kinds]
+        within = satisfies(self.job.scenario.schema, codes, self.job.occupancy.subsidised)
+        told: list[Any] = [int(counts[broken].sum())]
+        for name in names:
+            key = self.job.occupancy.measures.get(name.removeprefix("solvar_"))
+            group = kinds if key is None else sample.kinds.groups(key)[0][kinds]
+            told += alone(group, counts, within, broken)
         return told
 
     def _nearest(self, readings: Sequence[Block], found: Found) -> list[Any]:
@@ -352,7 +375,8 @@ class _Page:
             attackers = {SAMPLING: job.rankings.get((job.coarse(block.code), name)), LIKELY: likely_ones.get(name)}
             for attacker, ranking in attackers.items():
                 where = DETECTED if certain else ALL
-                for line in counted(values, broken[open_to], ranking):
+                sets = len(rebuilt.x[: job.asked.solutions]) if attacker == LIKELY and rebuilt else 1
+                for line in counted(values, broken[open_to], ranking, sets):
                     self.rows["matches"].append((block.code, name, attacker, where, *line))
         return violations
 

@@ -7,18 +7,20 @@ nation's. Places without records are left out of medians. The median is the lowe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from glasshouse.engine.job import Item
 from glasshouse.errors import InputError
 from glasshouse.model.chance import chance
 from glasshouse.model.geography import Geography, plural
-from glasshouse.model.release import Release
+from glasshouse.model.release import Counts, Release
 from glasshouse.model.schema import EVERYONE
 from glasshouse.scenarios.load import Scenario
+from glasshouse.scenarios.toml import is_there
 
 AREA, EVERYWHERE = "area-median", "median"
 
@@ -43,8 +45,8 @@ def parse_pick(text: str, geography: Geography) -> Pick:
 
 def listed(text: str, geography: Geography) -> frozenset[str]:
     """Codes of places: separated by commas, or in a file, one a line (the level's name may stand above them)."""
-    path = Path(text)
-    if path.is_file():
+    path, in_a_file = Path(text), is_there(text)  # a long list is no name of a file
+    if in_a_file:
         try:
             words = path.read_text(encoding="utf-8").split()
         except UnicodeDecodeError:
@@ -55,7 +57,7 @@ def listed(text: str, geography: Geography) -> frozenset[str]:
     length = geography.lengths[geography.place]
     for line, word in enumerate(words, 1):
         if not re.fullmatch(rf"\w{{{length}}}", word):
-            where = f"{text}, line {line}" if path.is_file() else f"--{plural(geography.place)}"
+            where = f"{text}, line {line}" if in_a_file else f"--{plural(geography.place)}"
             raise InputError(
                 f"{where}: '{word[:30]}' is no code of a {geography.place}; expected {length} characters, or the path "
                 "of a file with a code a line"
@@ -65,12 +67,12 @@ def listed(text: str, geography: Geography) -> frozenset[str]:
     return frozenset(words)
 
 
-def sizes(releases: Iterable[Release], scenario: Scenario) -> dict[str, int]:
-    """How many records each place has, by tables that count them all; those reported apart are not counted.
+def sizes(releases: Iterable[Release], scenario: Scenario, *, units: bool = False) -> dict[str, int]:
+    """How many records each place has, by tables that count them all; those reported apart only with `units`.
 
     Places of which no table says it exactly are left out: their size is not known.
     """
-    counted = scenario.wording.noun.where if scenario.wording.apart is not None else EVERYONE
+    counted = EVERYONE if units or scenario.wording.apart is None else scenario.wording.noun.where
     found: dict[str, int] = {}
     place = scenario.geography.place
     for release in releases:
@@ -120,3 +122,14 @@ def picked(size: Mapping[str, int], pick: Pick, geography: Geography, seed: int)
 
 def _median(values: list[int]) -> int:
     return int(np.sort(np.array(values, np.int64))[(len(values) - 1) // 2]) if values else 0
+
+
+def chosen_places(items: Iterator[Item], chosen: frozenset[str]) -> Iterator[Item]:
+    """Units with only some of their places; units without any are left out."""
+    for item in items:
+        counts = item.unit.counts
+        rows = [row for row, place in enumerate(counts.places) if place in chosen]
+        if rows:
+            places = tuple(counts.places[row] for row in rows)
+            some = Counts(counts.level, places, counts.variables, counts.lower[rows], counts.upper[rows])
+            yield replace(item, unit=item.unit._replace(counts=some, of=item.unit.of[rows]))

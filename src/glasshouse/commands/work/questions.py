@@ -17,6 +17,9 @@ class AboutClaims:
     leaks: str = ""  # what each table gives away, alone or with its family
     drop: tuple[int, ...] = ()  # published numbers with these values are left out
     used: tuple[str, ...] = ()  # the tables taken as published, where others may be added; none: all
+    units: bool = False  # N and priors count records that are reported apart too
+    uniform: bool = False  # how probable a claim is where all values are equally likely
+    reconstructions: tuple[int, ...] = ()  # what so many data sets that are drawn agree on
 
 
 @dataclass(frozen=True)
@@ -31,3 +34,5 @@ class AboutOccupancy:
     nearest: bool = False  # the closest data set, where nothing fits
     ties: str = "any"  # which of equally likely data sets come first
     truth: bool = False  # the true households are known
+    among: str = "all"  # which other data sets: all that fit, or those of kinds that the sample has
+    groups: bool = False  # households that are alone with their attributes, where little can be otherwise

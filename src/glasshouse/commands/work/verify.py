@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,42 +12,35 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.assess.claims import PRIOR
-from glasshouse.assess.priors import Prior
+from glasshouse.assess.priors import Prior, Uniform
 from glasshouse.attack.claims.absence import Patterns, absent, cannot, zero_masks
 from glasshouse.attack.claims.descriptions import predicate_of, told_by, values_of_records
+from glasshouse.attack.claims.generate import generated, reconstructions
 from glasshouse.attack.claims.hiding import leave_out, only, totals
+from glasshouse.attack.claims.printed import Printed
 from glasshouse.attack.claims.reasons import Explainer, Lines
 from glasshouse.attack.claims.spelling import COLUMNS as DESCRIPTION
 from glasshouse.attack.claims.spelling import Teller
 from glasshouse.attack.claims.verify import Asked, Claimable, Represented, Verified, places_of, verify
 from glasshouse.attack.claims.withholding import Change, gained, hidden, lost, named
 from glasshouse.attack.published import NothingFits, recounted
+from glasshouse.commands.work.claims.beside import Examined, Values, codes_of_claims
 from glasshouse.commands.work.questions import AboutClaims
 from glasshouse.commands.work.reconstruct import where
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.output import Columns
-from glasshouse.files.records import level_matrix
-from glasshouse.files.units import Stream
 from glasshouse.model.geography import Geography
-from glasshouse.model.records import UNLIMITED, Codes, Index, satisfies
+from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Counts, Table
 from glasshouse.model.schema import EVERYONE, Predicate
 from glasshouse.model.wording import Wording
 from glasshouse.scenarios.load import Scenario
 
 Flags = NDArray[np.bool_]
-Values = NDArray[np.int16]
 QUESTION = "verify"
+EVEN = f"{PRIOR}uniform"  # the column of the prior that is drawn from no records
 RANGES = ("households_low", "households_high", "vacant_low", "vacant_high")  # proved; no upper end is no limit
-
-
-@dataclass(frozen=True)
-class Examined(Item):
-    """A unit, the true records of its places if they are known, and the values of records around it."""
-
-    truth: tuple[Index, Codes] | None = None
-    around: Values | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +92,24 @@ class Enquiry(Job):
     def patterns(self) -> Patterns:
         return Patterns(self.claimable, self.asked.absent)
 
+    @cached_property
+    def printed(self) -> Printed:
+        return Printed(self.claimable)
+
+    @cached_property
+    def uniform(self) -> Uniform | None:
+        """Every level that a record may have is as likely as any other of its column."""
+        if not self.asked.uniform:
+            return None
+        said, cells = self.claimable.vocabulary, self.claimable.compiled.cells
+        codes = cells.codes if self.asked.units else cells.codes[~self.claimable.apart]
+        shares = []
+        for at, values in zip(said.at, said.of_level, strict=True):
+            there = np.isin(cells.classes[at], codes[:, at])
+            levels = np.bincount(values[there], minlength=int(values.max()) + 1)
+            shares.append(levels / max(int(levels.sum()), 1))
+        return Uniform(tuple(shares))
+
 
 def priors_of(geography: Geography) -> tuple[str, str]:
     """The columns with how probable a claim is, by records of its unit and of its coarsest area."""
@@ -109,10 +120,11 @@ def schemas(scenario: Scenario, asked: AboutClaims) -> dict[str, pl.Schema]:
     """The columns of the data files."""
     place: Columns = {scenario.geography.place: pl.String}
     unit: Columns = {scenario.geography.unit: pl.String}
-    priors: Columns = dict.fromkeys(priors_of(scenario.geography), pl.Float64)
+    names = (*priors_of(scenario.geography), *([EVEN] if asked.uniform else []))
+    priors: Columns = dict.fromkeys(names, pl.Float64)
     bounds: Columns = {"m": pl.Int64, "low": pl.Int64, "high": pl.Int64, "proof": pl.String}
     found: dict[str, Columns] = {
-        "claims": place | DESCRIPTION | bounds | {"kind": pl.Int32, "truth": pl.Int64} | priors,
+        "claims": place | DESCRIPTION | bounds | {"kind": pl.Int32, "printed": pl.Boolean, "truth": pl.Int64} | priors,
         "apart": place | DESCRIPTION | bounds,
         "counts": place | {"k": pl.Int8, "multiplicity": pl.String, "claims": pl.Int64, "kinds": pl.Int64,
                            "households_low": pl.Int64, "households_high": pl.Int64, "households": pl.Int64},
@@ -120,6 +132,10 @@ def schemas(scenario: Scenario, asked: AboutClaims) -> dict[str, pl.Schema]:
                                   "claims": pl.Int64, "kinds": pl.Int64, "undecided": pl.Int64, "queries": pl.Int64,
                                   "queries_dropped": pl.Int64, **dict.fromkeys(RANGES, pl.Int64), "truth": pl.Int64},
     }  # fmt: skip
+    if asked.reconstructions:
+        found["generated"] = place | {"reconstructions": pl.Int64, "different": pl.Int64} | DESCRIPTION | {
+            "m": pl.Int64, "frequency": pl.Float64, "verified": pl.Boolean,
+        }  # fmt: skip
     if asked.why:
         found["reasons"] = place | DESCRIPTION | {
             "m": pl.Int64, "because": pl.String, "variables": pl.List(pl.String), "lower": pl.List(pl.Int64),
@@ -142,7 +158,9 @@ def examine(job: Enquiry, item: Examined) -> Done:
     found = [verify(place, job.asked.columns, job.ladder) for place in places_of(job.claimable, used, rng, job.ladder)]
     page = _Page(job, item)
     for row, verified in enumerate(found):
-        page.add(row, verified, dropped.shape[1], int(dropped[row].sum()))
+        page.add(row, verified, used, int(dropped[row].sum()))
+        if job.asked.reconstructions:
+            page.generate(row, verified)
         if job.asked.why:
             page.explain(row, verified, used)
         if job.asked.absent:
@@ -205,7 +223,7 @@ class _Page:
             ]
             self.frames[file].append(told.with_columns(place, *more))
 
-    def add(self, row: int, verified: Verified, queries: int, dropped: int) -> None:
+    def add(self, row: int, verified: Verified, counts: Counts, dropped: int) -> None:
         """The claims of one place, how many records they are about, and what is known of the place."""
         code, asked = self.item.unit.counts.places[row], verified.claims
         only = self.job.asked.singletons
@@ -222,19 +240,23 @@ class _Page:
         sure = certain[chosen]
         m = [int(value) if fine else None for value, fine in zip(low[chosen], sure, strict=True)]
         proof = [str(asked.settled.proof[one]) for one in kind]
+        vacant, cells = _bounds(*verified.records_apart), verified.place.live.count
+        drawn = households[0]
+        if self.job.asked.units and drawn is not None:
+            drawn = None if vacant[0] is None else drawn + vacant[0]
         self._describe(
             "claims", row, values, m, low=low[chosen], high=high[chosen], proof=proof, kind=kind,
-            truth=[None] * len(m) if truth is None else truth,
-            priors=self._chances(values, low[chosen], households[0], sure),
+            printed=self.job.printed.of(values, counts, row) & sure, truth=[None] * len(m) if truth is None else truth,
+            priors=self._chances(values, low[chosen], drawn, sure),
         )  # fmt: skip
         self._apart(row, verified.apart)
         self._counts(row, code, verified, parts)
         kinds = len(np.unique(asked.candidates.kind[certain]))
-        vacant, cells = _bounds(*verified.records_apart), verified.place.live.count
         true = len(self.true_values[row]) if self.true_values is not None and self.fits[row] else None
         self.rows["places"].append(
             (*where(code, self.item.code, self.job.scenario.geography), households[0], vacant[0], verified.unique,
-             cells, int(certain.sum()), kinds, int(open_.sum()), queries, dropped, *households[1:], *vacant[1:], true)
+             cells, int(certain.sum()), kinds, int(open_.sum()), len(counts.variables), dropped, *households[1:],
+             *vacant[1:], true)
         )  # fmt: skip
         self.certain.append(int(certain.sum()))
 
@@ -244,7 +266,9 @@ class _Page:
         """How probable the claims that are sure were to begin with, by each prior; None where it is not known."""
         found: dict[str, list[float | None]] = {}
         names = priors_of(self.job.scenario.geography)  # one and the same where a unit is a coarsest area
-        for name, prior in zip(names, (self.around, self.coarsest), strict=True):
+        priors: list[tuple[str, Prior | Uniform | None]] = list(zip(names, (self.around, self.coarsest), strict=True))
+        priors += [(EVEN, self.job.uniform)] if self.job.uniform else []
+        for name, prior in priors:
             if prior is not None and prior.total and records is not None:
                 chances = prior.chance(values, np.minimum(m, records), records).tolist()
                 found[name] = [chance if fine else None for chance, fine in zip(chances, sure, strict=True)]
@@ -289,6 +313,21 @@ class _Page:
             what = "singleton" if part.singletons else "all"
             found = (int(mine.sum()), len(part.kinds), part.low, part.high, true)
             self.rows["counts"].append((code, part.k, what, *found))
+
+    def generate(self, row: int, verified: Verified) -> None:
+        """What data sets that are drawn agree on, and whether it is certain (null: undecided)."""
+        wanted, code = self.job.asked.reconstructions, self.item.unit.counts.places[row]
+        rng = self.job.generator(code, f"{QUESTION} reconstructions")  # fewer are the first of more
+        drawn = reconstructions(verified.place, max(wanted), rng, self.job.ladder)
+        says = np.array([True, False, None], object)  # by verdict
+        for found in generated(verified, drawn, wanted):
+            chosen = found.m == 1 if self.job.asked.singletons else np.ones(len(found.m), np.bool_)
+            m, number = found.m[chosen].tolist(), int(chosen.sum())
+            self._describe(
+                "generated", row, found.values[chosen], m, reconstructions=[found.wanted] * number,
+                different=[found.different] * number, frequency=found.frequency[chosen],
+                verified=says[found.verdict[chosen]].tolist(),
+            )  # fmt: skip
 
     def explain(self, row: int, verified: Verified, counts: Counts) -> None:
         """Why claims are certain: first those that single out a record, with as many columns as they have."""
@@ -339,14 +378,6 @@ def _bounds(low: int, high: int) -> tuple[int | None, int, int | None]:
     return low if low == high else None, low, None if high >= UNLIMITED else high
 
 
-def codes_of_claims(scenario: Scenario, codes: Codes) -> Flags:
-    """Which records claims are about: all but those reported apart."""
-    apart = scenario.wording.apart
-    if apart is None:
-        return np.ones(len(codes), np.bool_)
-    return ~satisfies(scenario.schema, codes, apart)
-
-
 def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Verified], page: _Page) -> None:
     """What every table gives away: claims lost when it is withheld; gained when one that is not used is added."""
     by_family = job.asked.leaks == "family"
@@ -368,68 +399,3 @@ def _withhold(job: Enquiry, item: Examined, counts: Counts, known: Sequence[Veri
                 found = [Change(0, 0, of) for of in page.certain]
             for code, of, one in zip(counts.places, page.certain, found, strict=True):
                 page.rows["leaks"].append((code, name, change, of, one.claims, one.kinds, one.undecided))
-
-
-def with_records(
-    items: Iterator[Item], scenario: Scenario, wording: Wording, truth: Stream | None, around: Stream | None
-) -> Iterator[Examined]:
-    """Units with the true records of their places, and the values of the records around; all in order of code."""
-    ahead = {"truth": next(truth, None) if truth else None, "around": next(around, None) if around else None}
-    streams = {"truth": truth, "around": around}
-    nobody = np.empty(0, np.int32), np.empty((0, len(scenario.schema.attributes)), np.int16)
-
-    def of(name: str, code: str) -> pl.DataFrame | None:
-        while ahead[name] is not None and ahead[name][0] < code:  # type: ignore[index]  # it is not None
-            ahead[name] = next(streams[name], None)  # type: ignore[arg-type]  # nothing is ahead without a stream
-        at = ahead[name]
-        return at[1] if at is not None and at[0] == code else None
-
-    for item in items:
-        one = Examined(item.code, item.unit)
-        if truth is not None:
-            frame = of("truth", item.code)
-            places = item.unit.counts.places
-            start = nobody
-            if frame is not None:
-                known = frame.filter(pl.col("geoid").is_in(list(places))).sort("geoid", maintain_order=True)
-                row = pl.Series(places, dtype=pl.String).search_sorted(known["geoid"]).to_numpy().astype(np.int32)
-                start = row, np.ascontiguousarray(level_matrix(known, scenario.schema))
-            one = replace(one, truth=start)
-        if around is not None:
-            frame = of("around", item.code)
-            codes = nobody[1] if frame is None else level_matrix(frame, scenario.schema)
-            codes = codes[codes_of_claims(scenario, codes)]
-            one = replace(one, around=values_of_records(wording, scenario.schema, codes))
-        yield one
-
-
-def coarsest_priors(frames: Iterator[pl.DataFrame], scenario: Scenario, wording: Wording) -> dict[str, Prior]:
-    """The records of each of the coarsest areas, as priors: their different values and how many have them."""
-    length = scenario.geography.lengths[scenario.geography.coarsest]
-    names = list(wording.columns)
-    found: list[pl.DataFrame] = []
-    for frame in frames:
-        codes = level_matrix(frame, scenario.schema)
-        inside = codes_of_claims(scenario, codes)
-        values = values_of_records(wording, scenario.schema, codes)[inside]
-        area = frame["geoid"].filter(pl.Series(inside)).str.head(length)
-        rows = pl.DataFrame([area, *(pl.Series(name, values[:, at]) for at, name in enumerate(names))])
-        found.append(rows.group_by("geoid", *names).len())
-    if not found:
-        return {}
-    whole = pl.concat(found).group_by("geoid", *names).agg(pl.col("len").sum()).sort("geoid", *names)
-    return {
-        str(code[0]): Prior(group.select(names).to_numpy().astype(np.int16), group["len"].to_numpy().astype(np.int64))
-        for code, group in whole.group_by("geoid", maintain_order=True)
-    }
-
-
-def chosen_places(items: Iterator[Item], chosen: frozenset[str]) -> Iterator[Item]:
-    """Units with only some of their places; units without any are left out."""
-    for item in items:
-        counts = item.unit.counts
-        rows = [row for row, place in enumerate(counts.places) if place in chosen]
-        if rows:
-            places = tuple(counts.places[row] for row in rows)
-            some = Counts(counts.level, places, counts.variables, counts.lower[rows], counts.upper[rows])
-            yield replace(item, unit=item.unit._replace(counts=some, of=item.unit.of[rows]))

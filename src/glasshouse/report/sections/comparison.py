@@ -15,10 +15,10 @@ def named(protection: str) -> str:
     return plain(f"protections.{protection or 'none'}", protection)
 
 
-def risk_utility(title: str, points: pl.DataFrame, level: str) -> Figure:
+def risk_utility(title: str, points: pl.DataFrame, level: str, measure: str = "found_exposed") -> Figure:
     """Every setting a mark with its intervals; a line joins those that no other beats in both; guessing as ticks.
 
-    `points` are those of `assess.comparison.front`; `level` is the one whose tables err.
+    `points` are those of `assess.comparison.front`; `level` is the one whose tables err, `measure` the risk.
     """
     order, rows = {name: at for at, name in enumerate(table("protections"))}, []
     for row in sorted(points.to_dicts(), key=lambda row: order.get(row["protect"] or "none", len(order))):
@@ -28,7 +28,7 @@ def risk_utility(title: str, points: pl.DataFrame, level: str) -> Figure:
             risk if beaten else None, number(row["baseline"], "share"),
         ))  # fmt: skip
     best, beaten_, guess = (phrase(f"comparison.{key}") for key in ("front", "beaten", "guessing"))
-    risk, cost = phrase("comparison.risk"), phrase("comparison.cost", level=level)
+    risk, cost = table("comparison.risks")[measure], phrase("comparison.cost", level=level)
     columns = (phrase("comparison.setting"), phrase("comparison.protection"), cost, best, beaten_, guess)
     found = Table("risk-utility", title, tuple(map(Column, columns)), tuple(rows), "front.parquet", keys=2)
     series = (Series(3, best, "dot"), Series(4, beaten_, "ring"), Series(5, guess, "tick"), Series(3, "", "path"))

@@ -1,0 +1,1 @@
+"""What `glasshouse compare` does to files other than those of persons."""
