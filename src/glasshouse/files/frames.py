@@ -67,6 +67,13 @@ class Source:
         yield from self.pieces(self, wanted)
 
 
+def text(column: pl.Series) -> pl.Series:
+    """A column as text; whole numbers without a decimal point, also where a file stores them as decimals."""
+    if column.dtype.is_float() and (column.drop_nulls() == column.drop_nulls().round()).all():
+        column = column.cast(pl.Int64)
+    return column.cast(pl.String)
+
+
 def unwatched(done: float) -> None:
     """For callers who do not mind how far the reading is."""
 

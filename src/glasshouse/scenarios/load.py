@@ -23,6 +23,7 @@ from glasshouse.scenarios.households import Household
 from glasshouse.scenarios.households import read as read_household
 from glasshouse.scenarios.layout import Layout
 from glasshouse.scenarios.layout import read as read_layout
+from glasshouse.scenarios.names import read as read_names
 from glasshouse.scenarios.occupancy import Occupancy
 from glasshouse.scenarios.occupancy import read as read_occupancy
 from glasshouse.scenarios.parse import KINDS, Official, Parser, Toml, dict_of, only, within
@@ -74,6 +75,7 @@ class Scenario:
     layout: Layout | None = None  # how the office's own table files are laid out, if the scenario says so
     printed: Printed = EXACT  # how the office prints its numbers
     places: Path | None = None  # a list of the office's codes and names of places, if its codes do not nest
+    spelled: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # names of variables that follow no pattern
 
     @cached_property
     def by_table(self) -> dict[str, Table]:
@@ -92,7 +94,7 @@ class Scenario:
             for entry in self.catalogue:
                 for line in range(1, entry.lines + 1):
                     names[spell(pattern, entry.table, line)] = (entry.table, line)
-        return names
+        return names | dict(self.spelled)
 
     def choose(self, tables: Iterable[str]) -> Scenario:
         """The same scenario with only some of its tables."""
@@ -231,7 +233,7 @@ class _Assembly:
 
     def scenario(self, toml: Toml) -> Scenario:
         keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure occupancy"
-        keys += " reference household files printed"
+        keys += " reference household files printed names"
         only(toml, "the top level", required="title geography attribute table", optional=keys)
         refuse_other_kinds(toml)
         patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
@@ -282,6 +284,7 @@ class _Assembly:
             layout=within("files", read_layout, toml["files"], self.parser) if "files" in toml else None,
             printed=within("printed", read_printed, dict_of(toml, "printed"), self.folder),
             places=self.places(dict_of(toml, "geography")),
+            spelled=read_names(self.folder / Path(toml["names"]).name, tables) if "names" in toml else {},
         )
 
     def compare(self, toml: Toml) -> tuple[dict[str, Recode], tuple[str, ...], tuple[str, str]]:

@@ -40,7 +40,7 @@ _SHAPES: dict[str, Shape] = {
     },
 }  # fmt: skip
 _SCENARIO: Shape = {
-    "title": Name, "reference": Name, "variable": Name, "aliases": _LABELS, "catalogue": Name,
+    "title": Name, "reference": Name, "variable": Name, "aliases": _LABELS, "catalogue": Name, "names": Name,
     "geography": {"place": Name, "unit": Name, "levels": {...: int}, "compose": [str], "places": Name},
     "archive": ("archive", ["archive"]),
     "attribute": {

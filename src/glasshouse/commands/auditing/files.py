@@ -12,7 +12,7 @@ import polars as pl
 from glasshouse.commands.auditing.config import Config, Input
 from glasshouse.commands.options import chosen_scenario
 from glasshouse.errors import InputError
-from glasshouse.files.frames import open_source
+from glasshouse.files.frames import OTHER_FORMATS, open_source
 from glasshouse.files.geometry import read_shapes
 from glasshouse.files.records import open_records
 from glasshouse.files.tables import open_tables
@@ -137,7 +137,8 @@ def _hides(path: Path, scenario: Scenario, given: Input) -> bool:
     printed = scenario.printed
     if printed.rule is not None:
         return True
-    columns = () if path.is_dir() else open_source(path).columns
+    other = path.is_dir() or path.name.lower().endswith(OTHER_FORMATS)
+    columns = () if other else open_source(path).columns
     of_variables = "variable" in columns
     if of_variables and (given.missing or printed.missing) == "hidden":  # what has no row is not told
         return True

@@ -12,7 +12,7 @@ from glasshouse.errors import InputError, unknown
 from glasshouse.files.crossed import LINE, STATUS, VALUE, Category, Crossed, Dimension
 from glasshouse.files.describing.asking import Inquiry
 from glasshouse.files.formats import crossed, says_itself
-from glasshouse.files.frames import Source, of_columns, open_source
+from glasshouse.files.frames import Source, of_columns, open_source, text
 
 VALUES = ("obs_value", "value", "values", "count", "counts", "number", "persons", "people", "population")
 STATUSES = ("obs_status", "status", "flag", "flags", "obs_flag", "symbol", "observation status")
@@ -78,13 +78,6 @@ def _over_columns(source: Source, dimension: str, categories: dict[str, str]) ->
             yield long.with_columns(pl.lit(None, pl.String).alias(STATUS))
 
     return Crossed(source.path, source.path.name, _safe(source.path, dimensions), pieces, source.counted_in)
-
-
-def text(column: pl.Series) -> pl.Series:
-    """A column as text; whole numbers without a decimal point."""
-    if column.dtype == pl.Float64 and (column.drop_nulls() == column.drop_nulls().round()).all():
-        column = column.cast(pl.Int64)
-    return column.cast(pl.String)
 
 
 def _safe(path: Path, dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:
