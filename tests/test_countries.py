@@ -85,7 +85,16 @@ def meshblocks(folder: Path, rows: list[dict[str, object]]) -> Path:
 def test_meshblocks_are_rounded_and_withheld(tmp_path: Path) -> None:
     zeros = {f"V{number:04}": 0 for number in range(1, 43)}
     rows = [
-        {"geography": "MB", "code": "0000100", "year": 2013, **zeros, "V0001": 6, "V0005": 9, "V0031": 2.5, "V0032": ""},
+        {
+            "geography": "MB",
+            "code": "0000100",
+            "year": 2013,
+            **zeros,
+            "V0001": 6,
+            "V0005": 9,
+            "V0031": 2.5,
+            "V0032": "",
+        },
         {"geography": "MB", "code": "0000100", "year": 2006, **zeros, "V0001": 99},
         {"geography": "AU", "code": "500100", "year": 2013, **zeros, "V0001": 300},
     ]
@@ -93,7 +102,7 @@ def test_meshblocks_are_rounded_and_withheld(tmp_path: Path) -> None:
     assert set(found["geoid"]) == {"0000100"}
     ends = {name: (lower, upper) for name, lower, upper in found.select("variable", "lower", "upper").iter_rows()}
     assert ends["D1_002"] == (4, 8) and ends["D1_001"] == (7, 11) and ends["D6_002"] == (0, UNLIMITED)
-    with pytest.raises(gh.InputError, match="row 2|line 2"):
+    with pytest.raises(gh.InputError, match=r"line 2: .*7"):
         list(open_tables(meshblocks(tmp_path, [{**rows[0], "V0001": 7}]), load(NZ)).rows())
 
 
@@ -106,7 +115,7 @@ def test_a_column_that_looks_like_one_of_the_office_must_be_one(tmp_path: Path) 
 
 def test_real_meshblocks_can_all_be_true(world: Path, tmp_path: Path) -> None:
     frame = pl.read_parquet(world / "nz" / "dwelling.parquet")
-    frame.filter(pl.col("code").str.starts_with("0105")).write_parquet(tmp_path / "some.parquet")
+    frame.filter(pl.col("code").str.starts_with("010")).write_parquet(tmp_path / "some.parquet")
     found = gh.check(tmp_path / "some.parquet", scenario=NZ).summary
     assert found.agrees and found.places["meshblock"] > 50
 
@@ -123,7 +132,7 @@ def test_every_column_of_the_grid_has_a_line(world: Path) -> None:
 
 def test_the_grid_agrees_within_what_is_assumed(world: Path, tmp_path: Path) -> None:
     frame = pl.read_parquet(world / "de" / "demo_100m_tile.parquet")
-    frame.filter(pl.col("x") < 3).write_parquet(tmp_path / "some.parquet")
+    frame.filter(pl.col("x") < 2).write_parquet(tmp_path / "some.parquet")
     found = gh.check(tmp_path / "some.parquet", scenario=DE).summary
     assert found.agrees and found.places == {"cell": 69}
     as_printed = gh.check(tmp_path / "some.parquet", scenario=DE, exact=True).summary
@@ -149,7 +158,7 @@ def test_countries_and_authorities_agree_within_what_is_assumed(world: Path, tmp
 
 
 def test_a_region_is_refused_with_its_code(world: Path) -> None:
-    with pytest.raises(gh.InputError, match="'E12000001' is no code or name of a place in places.csv"):
+    with pytest.raises(gh.InputError, match=r"'E12000001' is no code or name of a place in places\.csv"):
         gh.check(world / "uk" / "census2021-ts007-rgn.csv", scenario=UK)
 
 
@@ -159,7 +168,7 @@ AGES = ("Y_LT15", "Y15T29", "Y30T49", "Y50T64", "Y65T84", "Y_GE85")
 
 
 def hypercube(path: Path, seed: int = 1) -> tuple[Path, int]:
-    """An invented country in the layout of Eurostat: two NUTS 1 regions down to eight of NUTS 3, one number withheld."""
+    """An invented country in the layout of Eurostat: eight NUTS 3 regions and those above, one number withheld."""
     rng = np.random.default_rng(seed)
     regions = [f"XX{one}{two}{three}" for one in (1, 2) for two in (1, 2) for three in (1, 2)]
     count = {(geo, sex, age): int(rng.poisson(9)) for geo in regions for sex in "MF" for age in AGES}

@@ -274,6 +274,9 @@ def _ragged(source: Source, block: bytes, line: int) -> InputError | None:
         at = line + block[: error.start].count(b"\n")
         return InputError(f"{source.where(at)}: not UTF-8 text; save the file as UTF-8")
     for number, row in enumerate(io.StringIO(text), start=line):
+        if row.count('"') % 2:
+            said = "a quote is opened and not closed; expected each row on one line, without line breaks in its fields"
+            return InputError(f"{source.where(number)}: {said}")
         try:
             fields = next(csv.reader([row], delimiter=source.delimiter), [])
         except csv.Error as error:

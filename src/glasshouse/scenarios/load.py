@@ -75,6 +75,7 @@ class Scenario:
     layout: Layout | None = None  # how the office's own table files are laid out, if the scenario says so
     printed: Printed = EXACT  # how the office prints its numbers
     places: Path | None = None  # a list of the office's codes and names of places, if its codes do not nest
+    microdata: Mapping[str, float] | None = None  # what the office asks of records that it releases itself
     spelled: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # names of variables that follow no pattern
 
     @cached_property
@@ -233,7 +234,7 @@ class _Assembly:
 
     def scenario(self, toml: Toml) -> Scenario:
         keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure occupancy"
-        keys += " reference household files printed names"
+        keys += " reference household files printed names microdata"
         only(toml, "the top level", required="title geography attribute table", optional=keys)
         refuse_other_kinds(toml)
         patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
@@ -284,6 +285,7 @@ class _Assembly:
             layout=within("files", read_layout, toml["files"], self.parser) if "files" in toml else None,
             printed=within("printed", read_printed, dict_of(toml, "printed"), self.folder),
             places=self.places(dict_of(toml, "geography")),
+            microdata=within("microdata", self.microdata, toml["microdata"]) if "microdata" in toml else None,
             spelled=read_names(self.folder / Path(toml["names"]).name, tables) if "names" in toml else {},
         )
 
@@ -334,6 +336,10 @@ class _Assembly:
                 )
             found[name] = recode
         return found
+
+    def microdata(self, toml: Toml) -> dict[str, float]:
+        only(toml, "microdata", required="area category sample")
+        return dict(toml)
 
     def leave_out(self, toml: Toml) -> dict[str, tuple[str, ...]]:
         only(toml, "records", optional="leave_out")

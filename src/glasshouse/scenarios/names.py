@@ -31,7 +31,9 @@ def read(path: Path, tables: Collection[Table]) -> dict[str, tuple[str, int]]:
                 try:
                     found[_name(row, found)] = known[row["variable"] or ""]
                 except KeyError:
-                    raise InputError(f"{path.name}, line {line}: {unknown('variable', row['variable'], known)}") from None
+                    raise InputError(
+                        f"{path.name}, line {line}: {unknown('variable', row['variable'], known)}"
+                    ) from None
                 except InputError as error:
                     raise InputError(f"{path.name}, line {line}: {error}") from None
         except (csv.Error, UnicodeDecodeError) as error:

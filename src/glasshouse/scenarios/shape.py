@@ -62,6 +62,7 @@ _SCENARIO: Shape = {
     "compare": {"bins": {...: Name}, "unique": _LABELS, "names": _LABELS},
     "records": {"leave_out": {...: [(Name, int)]}},
     "measure": {...: Name},
+    "microdata": {"area": int, "category": int, "sample": _NUMBER},
     "files": {
         "value": Name, "status": Name, "place": Name, "area": Name, "ignore": _LABELS, "only": {...: (Name, int)},
         "column": {...: {"attribute": Name, "codes": {...: "levels"}}},

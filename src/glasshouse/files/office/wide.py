@@ -1,4 +1,4 @@
-"""Which columns and rows are used of a file that has a column for each variable? Those that the scenario's layout says."""
+"""Which columns and rows are used of a file with a column for each variable? Those that the scenario's layout says."""
 
 from __future__ import annotations
 
