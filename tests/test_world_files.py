@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from glasshouse.cli.main import main
+from tests import format_samples as samples
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 WORLD = Path(__file__).resolve().parents[2] / "shared" / "data" / "world"
@@ -30,7 +32,7 @@ def refused(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert said.out == ""
     assert lines and all(line.startswith("glasshouse: ") for line in lines)
     asked = "that the tables do not tell" in lines[0]  # then every question has a line
-    assert len(lines) == 1 or asked
+    assert len(lines) == 1 or asked, lines
     assert "bug" not in lines[0] and not out.exists()
 
 
@@ -71,3 +73,20 @@ def test_a_file_cut_in_half_is_described_or_refused(
     assert code in (0, 2)
     if code:
         refused(tmp_path / "found", capsys)
+
+
+@pytest.mark.parametrize("name", samples.every())
+def test_a_table_of_any_format_cut_anywhere_is_described_or_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever is left of a file: a scenario, or a refusal with exit code 2, and nothing written."""
+    content, path, out = samples.every()[name], tmp_path / name, tmp_path / "found"
+    for tenths in (2, 5, 8, 9):
+        path.write_bytes(content[: len(content) * tenths // 10])
+        code = main(["describe", str(path), "--accept", "--missing", "zero", "--area", "A", "--out", str(out)])
+        assert code in (0, 2)
+        if code:
+            refused(out, capsys)
+        else:
+            shutil.rmtree(out)
+            capsys.readouterr()
