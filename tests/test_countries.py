@@ -10,6 +10,9 @@ import polars as pl
 import pytest
 
 import glasshouse as gh
+from glasshouse.assess.microdata import Rules
+from glasshouse.commands.auditing.config import read_config
+from glasshouse.commands.auditing.files import rules_of
 from glasshouse.files.tables import open_tables
 from glasshouse.model.printed import Noisy, Rounded
 from glasshouse.model.records import UNLIMITED
@@ -196,3 +199,23 @@ def test_a_hypercube_is_read_checked_and_bounded(tmp_path: Path) -> None:
     assert found.agrees and found.places == {"country": 1, "nuts1": 2, "nuts2": 4, "nuts3": 8}
     bounds = gh.bounds(path, scenario=EU).bounds
     assert bounds.select("geoid", "low", "high").rows() == [("XX111", truth, truth)]  # its total gives it away
+
+
+# Rules of an office ---------------------------------------------------------------------------------------------------
+
+
+def test_rules_for_microdata_are_those_of_the_scenario(tmp_path: Path) -> None:
+    """Convention 70: no rule of one country is another's default."""
+
+    def rules(scenario: str, section: str = "") -> Rules | None:
+        (tmp_path / "t.csv").write_text("geoid,variable,value\n")
+        config = tmp_path / "audit.toml"
+        config.write_text(f'scenario = "{scenario}"\n[input]\ntables = "t.csv"\n{section}')
+        return rules_of(read_config(config), load(scenario))
+
+    assert rules("sf1-person") == Rules(100_000, 10_000, 0.1)
+    assert rules("sf1-person", "[microdata]\narea = 5000") == Rules(5_000, 10_000, 0.1)
+    assert rules(UK) is None
+    assert rules(UK, "[microdata]\narea = 5\ncategory = 6\nsample = 0.5") == Rules(5, 6, 0.5)
+    with pytest.raises(gh.InputError, match="has no category, sample, and the scenario has no such rules"):
+        rules(UK, "[microdata]\narea = 5")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from glasshouse.assess.microdata import Rules, microdata_rules
+from glasshouse.assess.microdata import microdata_rules
 from glasshouse.assess.people.groups import EXPOSED
 from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.commands.auditing.config import Config
-from glasshouse.commands.auditing.files import Files
+from glasshouse.commands.auditing.files import Files, rules_of
 from glasshouse.commands.auditing.steps import Step
 from glasshouse.commands.auditing.summary import Summary
 from glasshouse.engine.plain import Json
@@ -139,13 +139,9 @@ class _Found:
 
     def rules(self, certainty: Certainty) -> tuple[Section, ...]:
         """The rules of the scenario or of the configuration; without any, nothing is judged."""
-        wanted = self.config.microdata.model_dump(exclude_none=True)
-        asked = {**(self.scenario.microdata or {}), **wanted}
-        if not asked:
+        rules = rules_of(self.config, self.scenario)
+        if rules is None:
             return ()
-        if len(asked) < len(fields(Rules)):
-            lacking = ", ".join(one.name for one in fields(Rules) if one.name not in asked)
-            raise InputError(f"[microdata] has no {lacking}, and neither has the scenario; expected all of the rules")
         records = pl.scan_parquet(self.folder / "rebuilt" / "records.parquet")
         known = records.collect_schema().names()
         marginals: list[str | tuple[str, ...]] = []
@@ -159,7 +155,6 @@ class _Found:
                 marginals.append(marginal_)
                 titles[marginal_] = label(attribute.name)
         inhabited = certainty.places.filter(pl.col("population") > 0)
-        rules = Rules(int(asked["area"]), int(asked["category"]), asked["sample"])
         found = microdata_rules(
             inhabited, records, rules, marginals=marginals, over=self.config.title, certain=certainty.certain,
             persons="population", titles=titles,
