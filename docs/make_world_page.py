@@ -1,12 +1,15 @@
 """Makes the table of docs/world.md: every real file, read, described, checked and audited, or refused.
 
-Run: python docs/make_world_page.py [FILE...]   (a quarter of an hour; needs ../shared/data/world beside the repository)
+Run: python docs/make_world_page.py [--folder FOLDER] [FILE...]   (a quarter of an hour on a free machine; needs
+../shared/data/world beside the repository). What a FOLDER of an earlier run already has is not run again.
 
 Each command is run as a user would run it. A file that is not among TRIALS is described without any option.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import shlex
 import subprocess
@@ -15,6 +18,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from made_part import put_part  # beside this file
@@ -44,6 +48,7 @@ class Trial:
     part: Callable[[pl.DataFrame], pl.DataFrame] | None = None
     said: str = ""
     audit: bool = True
+    tables: tuple[str, ...] = ()  # of the scenario, for the audit
 
 
 def _sample(path: Path) -> str:
@@ -85,7 +90,10 @@ TRIALS = {
         "--only year=2013 --accept",
     ),
     "de/demo_100m_tile.parquet": Trial(
-        scenario="de-2011-grid", part=lambda frame: frame.filter(pl.col("x") < 2), said="cells with x below 2"
+        scenario="de-2011-grid",
+        part=lambda frame: frame.filter(pl.col("x") < 2),
+        said="cells with x below 2; audited: G1 and G5",
+        tables=("G1", "G5"),
     ),
     "us/il2020.pl_COMBINED_TRACT.csv.gz": Trial(scenario="pl94", audit=False, said="it has tracts and no blocks"),
     "us/pl_2010_cook_block.csv.gz": Trial(scenario="pl94", audit=False, said="99,042 blocks take hours"),
@@ -145,7 +153,7 @@ class Row:
 def tried(name: str, folder: Path) -> Row:
     """What becomes of a file."""
     trial, path, home = TRIALS.get(name, Trial()), WORLD / name, folder / name.replace("/", "_")
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     if trial.read is not None:
         described = run("describe", str(path), "--out", str(home / "scenario"))
         try:
@@ -157,7 +165,7 @@ def tried(name: str, folder: Path) -> Row:
         described, scenario, said = "", trial.scenario, f"with `--scenario {trial.scenario}`"
     else:
         options = shlex.split(trial.describe)
-        found = run("describe", str(path), *options, "--out", str(home / "scenario"))
+        found = run("describe", str(path), *options, "--out", str(home / "scenario"), "--overwrite")
         if found.code:
             return Row(name, "", f"refused: {found.told}", "", "", "")
         described = f"yes{', with options' if options else ''}: {found.told}"
@@ -170,18 +178,39 @@ def tried(name: str, folder: Path) -> Row:
     command = f"glasshouse describe {path.name} {trial.describe}" if trial.describe else ""
     if checked.code == 2:
         return Row(name, f"refused: {checked.told}", described, "", "", "", command)
-    bounds = run("bounds", str(used), "--scenario", scenario, "--out", str(home / "bounds")) if trial.audit else None
     part = f" ({trial.said})" if trial.said and trial.part else ""
-    audited = f"not here: {trial.said}" if not trial.audit else _audit(used, scenario, home) + part
-    bounded = bounds.told.split(" -> ")[0].removesuffix(f"-> {home / 'bounds'}") if bounds else ""
+    audited = f"not here: {trial.said}" if not trial.audit else _audit(used, scenario, home, trial.tables) + part
+    bounded = _bounds(used, scenario, home) if trial.audit else ""
     return Row(name, said, described, checked.told + part, bounded, audited, command)
 
 
-def _audit(tables: Path, scenario: str, home: Path) -> str:
-    config = home / "audit.toml"
-    config.write_text(f'title = "{tables.name}"\nscenario = "{scenario}"\n[input]\ntables = "{tables}"\n')
-    found = run("audit", "--config", str(config), "--out", str(home / "audit"))
-    return f"refused: {found.told}" if found.code not in (0, 1) else found.told
+def _bounds(tables: Path, scenario: str, home: Path) -> str:
+    said, fault = _summary(home / "bounds", "bounds", str(tables), "--scenario", scenario)
+    if said is None:
+        return fault
+    if not said["hidden"]:
+        return "every number is printed exactly"
+    return f"{said['hidden']:,} hidden: {said['exact']:,} exact, {said['narrow']:,} narrow, {said['wide']:,} wide"
+
+
+def _audit(tables: Path, scenario: str, home: Path, some: Sequence[str]) -> str:
+    config, chosen = home / "audit.toml", f"tables = {json.dumps(some)}\n" if some else ""
+    text = f'title = "{tables.name}"\nscenario = "{scenario}"\n{chosen}[input]\ntables = "{tables}"\n'
+    config.write_text(text)
+    said, fault = _summary(home / "audit", "audit", "--config", str(config))
+    if said is None:
+        return fault
+    places = f"{said['blocks']:,} place{'s' * (said['blocks'] != 1)}"
+    return f"{said['persons']:,} records in {places}; {said['share_certain']:.1%} are certain"
+
+
+def _summary(out: Path, *words: str) -> tuple[dict[str, Any] | None, str]:
+    """What a command found, unless a folder of an earlier run says it; or its refusal."""
+    if not (out / "summary.json").exists():
+        found = run(*words, "--out", str(out), "--overwrite")
+        if found.code not in (0, 1):
+            return None, f"refused: {found.told}" if found.code == 2 else found.told
+    return json.loads((out / "summary.json").read_text(encoding="utf-8")), ""
 
 
 def page(rows: Sequence[Row]) -> str:
@@ -194,10 +223,14 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    names = sys.argv[1:] or sorted(str(path.relative_to(WORLD)) for path in WORLD.glob("*/*"))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("files", nargs="*")
+    given = parser.parse_args()
+    names = given.files or sorted(str(path.relative_to(WORLD)) for path in WORLD.glob("*/*"))
     with tempfile.TemporaryDirectory() as folder:
-        made = page([tried(name, Path(folder)) for name in names])
-    if sys.argv[1:]:
+        made = page([tried(name, given.folder or Path(folder)) for name in names])
+    if given.files:
         print(made)
     else:
         put_part(PAGE, __file__, made)

@@ -219,3 +219,11 @@ def test_rules_for_microdata_are_those_of_the_scenario(tmp_path: Path) -> None:
     assert rules(UK, "[microdata]\narea = 5\ncategory = 6\nsample = 0.5") == Rules(5, 6, 0.5)
     with pytest.raises(gh.InputError, match="has no category, sample, and the scenario has no such rules"):
         rules(UK, "[microdata]\narea = 5")
+
+
+def test_a_level_is_not_called_as_a_column_of_results(tmp_path: Path) -> None:
+    """Found with the batches of meshblocks: a level `group` ended as a bug of ours, in the file of groups."""
+    text = (Path(load.__code__.co_filename).parent / "data" / EU / "scenario.toml").read_text(encoding="utf-8")
+    (tmp_path / "scenario.toml").write_text(text.replace("nuts1", "group"), encoding="utf-8")
+    with pytest.raises(gh.InputError, match="level 'group' is called as a column of results is"):
+        load(str(tmp_path))

@@ -35,6 +35,12 @@ from glasshouse.text import harmful
 
 __all__ = ["Archive", "Official", "Scenario", "bins", "known_scenarios", "load", "spell", "strategy_query"]
 
+# Columns of result files that stand beside the code of a place: no level may be called so.
+RESULTS = {
+    "level", "geoid", "table", "variable", "lower", "upper", "low", "high", "population", "records", "certain",
+    "solvar", "attribute", "group", "order", "proof", "method", "error", "households", "persons", "answer", "claims",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Archive:
@@ -347,6 +353,9 @@ class _Assembly:
 
     def geography(self, toml: Toml) -> Geography:
         only(toml, "geography", required="place unit levels", optional="compose places")
+        taken = next((level for level in dict_of(toml, "levels") if level in RESULTS), None)
+        if taken is not None:
+            raise InputError(f"level '{taken}' is called as a column of results is; expected another name for it")
         compose = tuple(tuple(_column(word) for word in line.split()) for line in toml.get("compose", []))
         return Geography(dict_of(toml, "levels"), toml["place"], toml["unit"], compose=compose)
 
