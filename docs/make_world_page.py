@@ -25,6 +25,8 @@ from made_part import put_part  # beside this file
 from world_releases import WORLD, tau_problems  # beside this file
 
 from glasshouse.errors import InputError
+from glasshouse.files.formats import crossed
+from glasshouse.files.frames import of_columns
 from glasshouse.files.properties import read_properties
 from glasshouse.files.sample import read_sample
 from glasshouse.scenarios.load import load
@@ -78,7 +80,15 @@ def _tau(path: Path) -> str:
     if path.name not in some:
         return "microdata and hierarchies, with the tables of the other archives"
     cells = sum(len(tables[name].names) for name in some[path.name])
-    return f"{len(some[path.name])} tables, {cells:,} cells with a status, after unpacking"
+    number = len(some[path.name])
+    return f"{number} table{'s' * (number != 1)}, {cells:,} cells with a status, after unpacking"
+
+
+def _numbers(path: Path) -> str:
+    """How many numbers a file has that is no table of counts; a file of columns must be described to be read."""
+    if of_columns(path):
+        return "refused as it is described"
+    return f"{sum(piece.height for table in crossed(path) for piece in table.pieces()):,} numbers, as a table"
 
 
 TRIALS = {
@@ -167,7 +177,7 @@ def tried(name: str, folder: Path) -> Row:
         options = shlex.split(trial.describe)
         found = run("describe", str(path), *options, "--out", str(home / "scenario"), "--overwrite")
         if found.code:
-            return Row(name, "", f"refused: {found.told}", "", "", "")
+            return Row(name, _numbers(path), f"refused: {found.told}", "", "", "")
         described = f"yes{', with options' if options else ''}: {found.told}"
         scenario, said = str(home / "scenario"), "by the scenario that was described"
     used = path
@@ -185,12 +195,8 @@ def tried(name: str, folder: Path) -> Row:
 
 
 def _bounds(tables: Path, scenario: str, home: Path) -> str:
-    said, fault = _summary(home / "bounds", "bounds", str(tables), "--scenario", scenario)
-    if said is None:
-        return fault
-    if not said["hidden"]:
-        return "every number is printed exactly"
-    return f"{said['hidden']:,} hidden: {said['exact']:,} exact, {said['narrow']:,} narrow, {said['wide']:,} wide"
+    out = home / "bounds"
+    return run("bounds", str(tables), "--scenario", scenario, "--out", str(out)).told.removesuffix(f" -> {out}")
 
 
 def _audit(tables: Path, scenario: str, home: Path, some: Sequence[str]) -> str:
@@ -201,7 +207,7 @@ def _audit(tables: Path, scenario: str, home: Path, some: Sequence[str]) -> str:
     if said is None:
         return fault
     places = f"{said['blocks']:,} place{'s' * (said['blocks'] != 1)}"
-    return f"{said['persons']:,} records in {places}; {said['share_certain']:.1%} are certain"
+    return f"{tables.name}: {said['persons']:,} records in {places}"
 
 
 def _summary(out: Path, *words: str) -> tuple[dict[str, Any] | None, str]:
