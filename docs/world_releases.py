@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import gzip
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from glasshouse.files.formats.tau_table import Nodes, TauTable, members, read_hi
 from glasshouse.model.contributions import Contributions
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program.numbers.linked import Numbers
+from glasshouse.scenarios.load import Scenario, load
 
 WORLD = Path(__file__).resolve().parents[2] / "shared" / "data" / "world"
 Ints = NDArray[np.int64]
@@ -140,43 +140,43 @@ def tau_linked(tables: Mapping[str, TauTable]) -> tuple[Release, NDArray[np.bool
     return Release(numbers, ("test_2",), lower, upper), np.concatenate([one.hidden, other.hidden])
 
 
-# New Zealand ----------------------------------------------------------------------------------------------------------
+# Releases that a scenario describes ----------------------------------------------------------------------------------
 
-NZ_BASE = 3
-NZ_TOTALS = ("V0005", "V0006", "V0019", "V0030", "V0042")  # occupied private dwellings, by five tables
-NZ_TYPES = tuple(f"V{number:04}" for number in range(1, 5))
-NZ_ROOMS = tuple(f"V{number:04}" for number in range(9, 17))
-NZ_BEDROOMS = tuple(f"V{number:04}" for number in range(20, 28))
-NZ_FUELS = ("V0032", "V0033", "V0034", "V0035", "V0036", "V0037", "V0039")
-NZ_NO_FUEL = "V0038"
-NZ_STATED = {"rooms": ("V0017", "V0018"), "bedrooms": ("V0028", "V0029"), "fuels": ("V0040", "V0041")}
+
+def numbers_of(scenario: Scenario) -> Numbers:
+    """What the office's columns count, as its scenario says: cells that some number or structural zero tells apart."""
+    schema, zeros = scenario.schema, scenario.schema.impossible
+    lines = {name: scenario.table(table).line(line).predicate for name, (table, line) in scenario.spelled.items()}
+    if any(predicate is None for predicate in lines.values()):
+        raise ValueError("a number that counts answers has no cells")
+    said = [predicate for predicate in (*lines.values(), *(zero.predicate for zero in zeros)) if predicate is not None]
+    inside: list[NDArray[np.bool_]] = []  # for each attribute, classes of levels x descriptions
+    for attribute in schema.attributes:
+        every = frozenset(range(len(attribute)))
+        chosen = [one.by_attribute.get(attribute.name, every) for one in said]
+        told = np.array([[level in levels for levels in chosen] for level in range(len(attribute))])
+        inside.append(np.unique(told, axis=0))
+    cells = np.indices([len(classes) for classes in inside]).reshape(len(inside), -1)
+
+    def counted(at: int) -> NDArray[np.bool_]:
+        return np.logical_and.reduce([classes[cell, at] for classes, cell in zip(inside, cells, strict=True)])
+
+    possible = ~np.logical_or.reduce([counted(at) for at in range(len(lines), len(said))])
+    return counting({name: counted(at)[possible] for at, name in enumerate(lines)})
+
+
+def limits_of(scenario: Scenario, counts: Ints) -> tuple[Ints, Ints]:
+    """Between which limits printed numbers lie, as the scenario says; a withheld one (-1) may be anything."""
+    lower, upper = scenario.printed.behind(np.maximum(counts, 0))
+    return np.where(counts < 0, 0, lower), np.where(counts < 0, UNLIMITED, upper)
+
+
+NZ, DE = "nz-2013-dwellings", "de-2011-grid"
 
 
 def nz_numbers() -> Numbers:
     """What the numbers of dwellings count. A dwelling is of a type, has rooms, bedrooms (or not stated) and fuels."""
-    some = [frozenset(chosen) for size in range(1, len(NZ_FUELS) + 1) for chosen in combinations(NZ_FUELS, size)]
-    fuels: list[frozenset[str]] = [*some, frozenset({NZ_NO_FUEL}), frozenset()]
-    shape = len(NZ_TYPES), len(NZ_ROOMS) + 1, len(NZ_BEDROOMS) + 1, len(fuels)
-    kind, rooms, bedrooms, fuel = (axis.reshape(-1) for axis in np.indices(shape))
-
-    def private(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return np.append(inside, False)  # the last cell is a dwelling that is not private
-
-    everything = np.ones(len(kind), np.bool_)
-    sets = {name: private(everything) for name in NZ_TOTALS}
-    sets |= {name: private(kind == at) for at, name in enumerate(NZ_TYPES)}
-    sets |= {"V0007": np.append(~everything, True), "V0008": np.append(everything, True)}
-    for names, axis, (stated, not_stated) in (
-        (NZ_ROOMS, rooms, NZ_STATED["rooms"]),
-        (NZ_BEDROOMS, bedrooms, NZ_STATED["bedrooms"]),
-    ):
-        sets |= {name: private(axis == at) for at, name in enumerate(names)}
-        sets |= {stated: private(axis < len(names)), not_stated: private(axis == len(names))}
-    for name in (*NZ_FUELS, NZ_NO_FUEL):
-        sets[name] = private(np.array([name in chosen for chosen in fuels])[fuel])
-    stated, not_stated = NZ_STATED["fuels"]
-    sets |= {stated: private(fuel < len(fuels) - 1), not_stated: private(fuel == len(fuels) - 1)}
-    return counting(dict(sorted(sets.items())))
+    return numbers_of(load(NZ))
 
 
 def nz_release(year: int, folder: Path = WORLD / "nz", every: int = 1) -> Release:
@@ -186,51 +186,12 @@ def nz_release(year: int, folder: Path = WORLD / "nz", every: int = 1) -> Releas
     frame = frame.gather_every(every)
     numbers = nz_numbers()
     counts = frame.select(pl.col(numbers.names).cast(pl.Int64).fill_null(-1)).to_numpy()
-    shown = counts >= 0
-    lower = np.where(shown, np.maximum(counts - (NZ_BASE - 1), 0), 0)
-    upper = np.where(shown, counts + NZ_BASE - 1, UNLIMITED)
-    return Release(numbers, tuple(frame["code"]), lower, upper)
-
-
-# Germany --------------------------------------------------------------------------------------------------------------
-
-DE_AGES = {"ALTER_10JG": (10, 20, 30, 40, 50, 60, 70, 80), "ALTER_KURZ": (18, 30, 50, 65)}
-DE_SIZES = {"FAMSTND_AUSF": 8, "GESCHLECHT": 2, "RELIGION_KURZ": 3, "STAATZHL": 4}
-DE_BORN = {"GEBURTLAND_GRP": (1, 21, 22, 23, 24)}
+    return Release(numbers, tuple(frame["code"]), *limits_of(load(NZ), counts))
 
 
 def de_numbers() -> Numbers:
-    """Persons by age (in two ways), citizenship (in three) and other attributes, all crossed.
-
-    The first group of each table of citizenship are the citizens of the country; which countries are in which group of
-    others is not said, so any may be in any.
-    """
-    edges = sorted({edge for ends in DE_AGES.values() for edge in ends})
-    spans = [
-        (table, [f"{table}_{number}" for number in range(1, len(ends) + 2)], [0, *ends, 999])
-        for table, ends in DE_AGES.items()
-    ]
-    starts = [0, *edges]
-    citizens = [(land, group) for land in range(2, 15) for group in (21, 22, 23, 24)]
-    shape = (len(starts), len(citizens) + 1)
-    age, citizen = (axis.reshape(-1) for axis in np.indices(shape))
-    land = np.array([*(one for one, _ in citizens), 1])[citizen]
-    group = np.array([*(one for _, one in citizens), 1])[citizen]
-    sets = {"INSGESAMT_0": np.ones(len(age), np.bool_)}
-    for _, names, ends in spans:
-        first = np.array(starts)[age]
-        sets |= {name: (first >= ends[at]) & (first < ends[at + 1]) for at, name in enumerate(names)}
-    sets |= {f"STAATSANGE_HLND_{number}": land == number for number in range(1, 15)}
-    sets |= {f"STAATSANGE_GRP_{number}": group == number for number in (1, 21, 22, 23, 24)}
-    sets |= {"STAATSANGE_KURZ_1": land == 1, "STAATSANGE_KURZ_2": land != 1}
-    others = [[f"{name}_{number}" for number in range(1, size + 1)] for name, size in DE_SIZES.items()]
-    others += [[f"{name}_{number}" for number in numbers] for name, numbers in DE_BORN.items()]
-    for names in others:
-        copies = len(names)
-        sets = {name: np.repeat(inside, copies) for name, inside in sets.items()}
-        which = np.tile(np.arange(copies), len(sets["INSGESAMT_0"]) // copies)
-        sets |= {name: which == at for at, name in enumerate(names)}
-    return counting(sets)
+    """Persons by age (in two ways), citizenship (in three) and other attributes, all crossed."""
+    return numbers_of(load(DE))
 
 
 def de_release(slack: int, folder: Path = WORLD / "de", every: int = 1) -> Release:

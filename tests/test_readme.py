@@ -66,8 +66,32 @@ def test_the_other_sessions_of_first_steps(
 
 
 def test_the_seven_of_the_readme_are_those_of_the_example() -> None:
-    (shown,) = sessions(ROOT / "README.md")
+    shown = sessions(ROOT / "README.md")[0]
     assert shown == sessions(ROOT / "examples" / "seven-people" / "README.md")[0]  # which is run by test_examples
+
+
+def test_a_new_user_gets_from_a_table_to_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The session of the README, typed as it stands, in an empty folder; dots stand for lines that are not shown."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    codes = []
+    for command in re.split(r"^\$ glasshouse ", sessions(ROOT / "README.md")[1], flags=re.MULTILINE)[1:]:
+        words, _, shown = command.partition("\n")
+        codes.append(main(shlex.split(words)))
+        printed = capsys.readouterr()
+        pattern = ".*\n".join(re.escape(part) for part in shown.split("...\n"))
+        assert re.fullmatch(pattern, printed.err if codes[-1] else printed.out, re.DOTALL), printed
+    assert codes == [2, 0, 0]
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    said = re.sub(r"<(script|style)[^>]*>.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
+    said = said[: said.index("Certificate What was run")] if "Certificate What was run" in said else said
+    for word in ("race", "races", "hispanic", "origin", "block", "blocks", "tract", "tracts", "Bureau", "microdata"):
+        assert not re.search(rf"\b{word}\b", said, re.IGNORECASE), f"a report of an invented country says '{word}'"
+    shown = re.findall(r"```csv\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
+    rows = (ROOT / "examples" / "norland" / "population.csv").read_text(encoding="utf-8").splitlines()
+    assert {*shown.splitlines()} - {"..."} <= {*rows}
 
 
 def test_the_configuration_of_the_readme_reads(tmp_path: Path) -> None:

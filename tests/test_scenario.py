@@ -172,7 +172,7 @@ def test_a_table_must_have_the_lines_of_its_catalogue(tmp_path: Path) -> None:
 def test_unknown_scenarios_and_tables_list_the_known(sf1: Scenario) -> None:
     with pytest.raises(
         InputError,
-        match="unknown scenario 'sf2'; known: dhc-household, dhc-person, gvhr-1940, mdf-person, pl94, sf1-person",
+        match=r"unknown scenario 'sf2'; known: .*, dhc-person, .*, gvhr-1940, mdf-person, .*, pl94, sf1-person",
     ):
         load("sf2")
     with pytest.raises(InputError, match=r"unknown table 'P99'; known: P1, P10"):

@@ -476,3 +476,29 @@ def test_what_every_line_means_is_listed() -> None:
     assert any(line.startswith("W1_003") for line in listed.lines())
     with pytest.raises(InputError, match="--lines needs a scenario"):
         scenarios(lines=True)
+
+
+def test_columns_may_be_called_as_ours_are(tmp_path: Path) -> None:
+    """A file of New Zealand has a column `description`; it is left aside, whatever we call our own."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "scenario.toml").write_text(
+        """title = "Own"
+[geography]
+levels = { ward = 3 }
+place = "ward"
+unit = "ward"
+[attribute.sex]
+levels = ["women", "men"]
+[recode]
+sex = { attribute = "sex" }
+[table]
+T1 = { title = "Sex", level = "ward", by = ["sex"] }
+[files]
+ignore = ["description", "lower", "variables", ".place"]
+"""
+    )
+    path = tmp_path / "t.csv"
+    path.write_text("ward,sex,description,lower,.place,count\nA01,women,x,9,q,3\nA01,men,y,8,q,4\n")
+    found = pl.concat(list(open_tables(path, load(str(folder))).rows()))
+    assert sorted(found.select("variable", "lower").rows()) == [("T1_002", 3), ("T1_003", 4)]

@@ -415,7 +415,7 @@ def test_groups_by_default(sf1: Scenario, toy: Scenario) -> None:
 def test_every_scenario_has_groups_that_divide(name: str) -> None:
     scenario = load(name)
     recodes = recodes_of(scenario)
-    assert recodes
+    assert recodes or set(scenario.schema.by_name) == {"age"}  # ages are many, and left out
     for recode in recodes:
         groups = groups_of(recode)
         assert len(groups) >= 2

@@ -304,7 +304,7 @@ def _lines(summary: Summary) -> list[str]:
 
     guess = "" if summary.precision_guess is None else f" (guessing {summary.precision_guess:.1%})"
     lines = [
-        f"{summary.title}: {summary.persons:,} persons in {summary.blocks:,} places",
+        f"{summary.title}: {summary.persons:,} records in {summary.blocks:,} place{'s' * (summary.blocks != 1)}",
         f"    certain records               {share(summary.share_certain)}",
         f"    places with one solution      {share(summary.zero_solvar_share)}",
         f"    could differ (solvar)         {share(summary.solvar_mean)}",

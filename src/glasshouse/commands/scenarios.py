@@ -45,7 +45,8 @@ def scenarios(
         raise InputError("--lines needs a scenario: glasshouse scenarios NAME --lines")
     if name is None:
         titles = {known: load(known).title for known in known_scenarios()}
-        listing = [f"{known:<14} {title}" for known, title in titles.items()]
+        width = max(map(len, titles))
+        listing = [f"{known:<{width}} {title}" for known, title in titles.items()]
         return Scenarios(told("scenarios", Listed(scenarios=titles), listing))
     chosen = load(name)
     place = chosen.geography.place

@@ -67,6 +67,13 @@ class Source:
         yield from self.pieces(self, wanted)
 
 
+def text(column: pl.Series) -> pl.Series:
+    """A column as text; whole numbers without a decimal point, also where a file stores them as decimals."""
+    if column.dtype.is_float() and (column.drop_nulls() == column.drop_nulls().round()).all():
+        column = column.cast(pl.Int64)
+    return column.cast(pl.String)
+
+
 def unwatched(done: float) -> None:
     """For callers who do not mind how far the reading is."""
 
@@ -267,6 +274,9 @@ def _ragged(source: Source, block: bytes, line: int) -> InputError | None:
         at = line + block[: error.start].count(b"\n")
         return InputError(f"{source.where(at)}: not UTF-8 text; save the file as UTF-8")
     for number, row in enumerate(io.StringIO(text), start=line):
+        if row.count('"') % 2:
+            said = "a quote is opened and not closed; expected each row on one line, without line breaks in its fields"
+            return InputError(f"{source.where(number)}: {said}")
         try:
             fields = next(csv.reader([row], delimiter=source.delimiter), [])
         except csv.Error as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from glasshouse.files.frames import OTHER_FORMATS, Chunk, Source, Watch, open_so
 from glasshouse.files.office.counts import Numbers, called, counts, is_blank, refuse
 from glasshouse.files.office.placebook import read_places
 from glasshouse.files.office.tidy import TidyTable, tables_in
+from glasshouse.files.office.wide import filters, placed, rows_of, shape, shapes
 from glasshouse.files.places import PlaceColumns, check_codes, listed_places, place_columns, read_codes
 from glasshouse.files.regroup import by_key, regroup
 from glasshouse.files.releases import FILES_APART, TABLES_APART, Builder, Missing, Seen, absent
@@ -240,15 +240,15 @@ class TableFile:
     def _wide(self, source: Source, watch: Watch) -> Iterator[pl.DataFrame]:
         if not self.codebook.has_table_of(self.scenario):
             raise no_table(source.path.name, {source.path.name: self.codebook}, self.scenario)
-        place = place_columns(source, self.scenario.geography)
-        shapes = {_shape(name) for name in self.scenario.official}
+        place, layout = placed(source, self.scenario), self.scenario.layout or Layout()
+        looks = shapes(self.scenario.official)
         kept: dict[str, str] = {}
         aside: Counter[str] = Counter()
         unread = []
         for column in source.columns:
-            if column in place.names or column == "level":
+            if column in (*place.names, *layout.only) or column == "level":
                 continue
-            if _shape(self.codebook.translate(column)) in shapes:  # it looks like a variable, so it must be one
+            if column not in layout.ignore and shape(self.codebook.translate(column)) in looks:  # then it must be one
                 name = self._keep(column, f"{source.path.name}, header")
                 if name is not None:
                     kept[column] = name
@@ -272,7 +272,7 @@ class TableFile:
             )
         refuse_two_spellings(source, kept)
         filled: dict[tuple[str, str], bool] = {}
-        optional = ["level"] if "level" in source.columns else []
+        optional = [*(["level"] if "level" in source.columns else []), *filters(source, layout)]
         for chunk in source.chunks([*place.names, *optional, *kept]):
             watch(chunk.done)
             self.seen.ignored.update({table: columns * chunk.frame.height for table, columns in aside.items()})
@@ -291,7 +291,8 @@ class TableFile:
         A column blank throughout a level is unpublished there.
         """
         frame = chunk.frame.with_row_index("line", offset=chunk.first).with_columns(pl.col("line").cast(pl.Int64))
-        frame = self._with_level(source, frame.with_columns(read_codes(source, chunk, place)), place)
+        frame = rows_of(frame.with_columns(read_codes(source, chunk, place)), self.scenario.layout or Layout())
+        frame = self._with_level(source, frame, place)
         for (level,), part in frame.group_by("level", maintain_order=True):
             columns: list[NDArray[np.int64]] = []
             tops: list[NDArray[np.int64]] = []
@@ -442,8 +443,3 @@ def _naming(places: pl.DataFrame) -> pl.DataFrame:
     """Rows that name places and say no more of them."""
     zeros = (pl.lit(0, pl.Int64).alias(name) for name in ("lower", "upper", "line"))
     return places.select("level", "geoid", pl.lit(None, pl.String).alias("variable"), *zeros)
-
-
-def _shape(name: str) -> str:
-    """How a name looks, its digits aside: P0120003 and P0129999 look alike, POP100 does not."""
-    return re.sub(r"\d", "0", name)

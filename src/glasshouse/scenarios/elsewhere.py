@@ -20,5 +20,17 @@ def scenarios_with_tables(tables: Iterable[str], scenario: Scenario) -> list[str
     return [other.name for other in _others(scenario) if wanted & set(other.by_table)]
 
 
+def scenarios_with_columns(columns: Iterable[str]) -> list[str]:
+    """Built-in scenarios whose variables most of the columns are, of those that look like a variable at all."""
+    names = set(columns)
+    known = {name: load(name) for name in known_scenarios()}
+    used = {
+        name: sum(column in one.official and one.official[column][0] in one.by_table for column in names)
+        for name, one in known.items()
+    }
+    most = max(used.values(), default=0)
+    return [name for name, number in used.items() if number == most and number > 1]
+
+
 def _others(scenario: Scenario) -> list[Scenario]:
     return [load(name) for name in known_scenarios() if name != scenario.name]

@@ -23,6 +23,7 @@ from glasshouse.scenarios.households import Household
 from glasshouse.scenarios.households import read as read_household
 from glasshouse.scenarios.layout import Layout
 from glasshouse.scenarios.layout import read as read_layout
+from glasshouse.scenarios.names import read as read_names
 from glasshouse.scenarios.occupancy import Occupancy
 from glasshouse.scenarios.occupancy import read as read_occupancy
 from glasshouse.scenarios.parse import KINDS, Official, Parser, Toml, dict_of, only, within
@@ -33,6 +34,12 @@ from glasshouse.scenarios.toml import is_there, read_toml
 from glasshouse.text import harmful
 
 __all__ = ["Archive", "Official", "Scenario", "bins", "known_scenarios", "load", "spell", "strategy_query"]
+
+# Columns of result files that stand beside the code of a place: no level may be called so.
+RESULTS = {
+    "level", "geoid", "table", "variable", "lower", "upper", "low", "high", "population", "records", "certain",
+    "solvar", "attribute", "group", "order", "proof", "method", "error", "households", "persons", "answer", "claims",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,8 @@ class Scenario:
     layout: Layout | None = None  # how the office's own table files are laid out, if the scenario says so
     printed: Printed = EXACT  # how the office prints its numbers
     places: Path | None = None  # a list of the office's codes and names of places, if its codes do not nest
+    microdata: Mapping[str, float] | None = None  # what the office asks of records that it releases itself
+    spelled: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # names of variables that follow no pattern
 
     @cached_property
     def by_table(self) -> dict[str, Table]:
@@ -92,7 +101,7 @@ class Scenario:
             for entry in self.catalogue:
                 for line in range(1, entry.lines + 1):
                     names[spell(pattern, entry.table, line)] = (entry.table, line)
-        return names
+        return names | dict(self.spelled)
 
     def choose(self, tables: Iterable[str]) -> Scenario:
         """The same scenario with only some of its tables."""
@@ -240,7 +249,7 @@ class _Assembly:
 
     def scenario(self, toml: Toml) -> Scenario:
         keys = "catalogue variable aliases archive impossible recode iteration compare records claim measure occupancy"
-        keys += " reference household files printed"
+        keys += " reference household files printed names microdata"
         only(toml, "the top level", required="title geography attribute table", optional=keys)
         refuse_other_kinds(toml)
         patterns = (toml.get("variable", "{table}_{line:3}"), *toml.get("aliases", []))
@@ -291,6 +300,8 @@ class _Assembly:
             layout=within("files", read_layout, toml["files"], self.parser) if "files" in toml else None,
             printed=within("printed", read_printed, dict_of(toml, "printed"), self.folder),
             places=self.places(dict_of(toml, "geography")),
+            microdata=within("microdata", self.microdata, toml["microdata"]) if "microdata" in toml else None,
+            spelled=read_names(self.folder / Path(toml["names"]).name, tables) if "names" in toml else {},
         )
 
     def compare(self, toml: Toml) -> tuple[dict[str, Recode], tuple[str, ...], tuple[str, str]]:
@@ -341,12 +352,19 @@ class _Assembly:
             found[name] = recode
         return found
 
+    def microdata(self, toml: Toml) -> dict[str, float]:
+        only(toml, "microdata", required="area category sample")
+        return dict(toml)
+
     def leave_out(self, toml: Toml) -> dict[str, tuple[str, ...]]:
         only(toml, "records", optional="leave_out")
         return {column: tuple(str(code) for code in codes) for column, codes in dict_of(toml, "leave_out").items()}
 
     def geography(self, toml: Toml) -> Geography:
         only(toml, "geography", required="place unit levels", optional="compose places")
+        taken = next((level for level in dict_of(toml, "levels") if level in RESULTS), None)
+        if taken is not None:
+            raise InputError(f"level '{taken}' is called as a column of results is; expected another name for it")
         compose = tuple(tuple(_column(word) for word in line.split()) for line in toml.get("compose", []))
         return Geography(dict_of(toml, "levels"), toml["place"], toml["unit"], compose=compose)
 

@@ -40,7 +40,7 @@ _SHAPES: dict[str, Shape] = {
     },
 }  # fmt: skip
 _SCENARIO: Shape = {
-    "title": Name, "reference": Name, "variable": Name, "aliases": _LABELS, "catalogue": Name,
+    "title": Name, "reference": Name, "variable": Name, "aliases": _LABELS, "catalogue": Name, "names": Name,
     "geography": {"place": Name, "unit": Name, "levels": {...: int}, "compose": [str], "places": Name},
     "archive": ("archive", ["archive"]),
     "attribute": {
@@ -62,6 +62,7 @@ _SCENARIO: Shape = {
     "compare": {"bins": {...: Name}, "unique": _LABELS, "names": _LABELS},
     "records": {"leave_out": {...: [(Name, int)]}},
     "measure": {...: Name},
+    "microdata": {"area": int, "category": int, "sample": _NUMBER},
     "files": {
         "value": Name, "status": Name, "place": Name, "area": Name, "ignore": _LABELS, "only": {...: (Name, int)},
         "column": {...: {"attribute": Name, "codes": {...: "levels"}}},

@@ -132,11 +132,11 @@ class Protections(_Part):
 
 
 class Microdata(_Part):
-    """The office's own rules for microdata: would the rebuilt records have passed?"""
+    """The office's own rules for microdata, where the scenario has none or others: would the rebuilt records pass?"""
 
-    area: int = Field(default=100_000, ge=0, description="persons that an area must have to be named")
-    category: int = Field(default=10_000, ge=0, description="persons that a category must have to be named")
-    sample: Rate = Field(default=0.1, description="the largest share of records that may be released")
+    area: int | None = Field(default=None, ge=0, description="persons that an area must have to be named")
+    category: int | None = Field(default=None, ge=0, description="persons that a category must have to be named")
+    sample: Rate | None = Field(default=None, description="the largest share of records that may be released")
 
 
 class Thresholds(_Part):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import polars as pl
 
+from glasshouse.assess.microdata import Rules
 from glasshouse.commands.auditing.config import Config, Input
 from glasshouse.commands.options import chosen_scenario
 from glasshouse.errors import InputError
-from glasshouse.files.frames import open_source
+from glasshouse.files.frames import OTHER_FORMATS, open_source
 from glasshouse.files.geometry import read_shapes
 from glasshouse.files.records import open_records
 from glasshouse.files.tables import open_tables
@@ -137,7 +138,8 @@ def _hides(path: Path, scenario: Scenario, given: Input) -> bool:
     printed = scenario.printed
     if printed.rule is not None:
         return True
-    columns = () if path.is_dir() else open_source(path).columns
+    other = path.is_dir() or path.name.lower().endswith(OTHER_FORMATS)
+    columns = () if other else open_source(path).columns
     of_variables = "variable" in columns
     if of_variables and (given.missing or printed.missing) == "hidden":  # what has no row is not told
         return True
@@ -147,8 +149,21 @@ def _hides(path: Path, scenario: Scenario, given: Input) -> bool:
     return any(not frame.filter(pl.col("lower") < pl.col("upper")).is_empty() for frame in rows)
 
 
+def rules_of(config: Config, scenario: Scenario) -> Rules | None:
+    """The rules for microdata: the scenario's, unless the configuration has others; None where nobody states any."""
+    asked = {**(scenario.microdata or {}), **config.microdata.model_dump(exclude_none=True)}
+    if not asked:
+        return None
+    lacking = [one.name for one in fields(Rules) if one.name not in asked]
+    if lacking:
+        said = ", ".join(lacking)
+        raise InputError(f"[microdata] has no {said}, and the scenario has no such rules; expected all, or no section")
+    return Rules(int(asked["area"]), int(asked["category"]), asked["sample"])
+
+
 def refuse_unreadable(config: Config, files: Files, scenario: Scenario) -> None:
     """Look at the head of every file that is given, before anything is done: a mistake is said now, not tomorrow."""
+    rules_of(config, scenario)
     given = config.input
     if given is None:
         return

@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from glasshouse.assess.microdata import Rules, microdata_rules
+from glasshouse.assess.microdata import microdata_rules
 from glasshouse.assess.people.groups import EXPOSED
 from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.commands.auditing.config import Config
-from glasshouse.commands.auditing.files import Files
+from glasshouse.commands.auditing.files import Files, rules_of
 from glasshouse.commands.auditing.steps import Step
 from glasshouse.commands.auditing.summary import Summary
 from glasshouse.engine.plain import Json
@@ -137,7 +137,11 @@ class _Found:
             for code, points in middles.items()
         }
 
-    def rules(self, certainty: Certainty) -> Section:
+    def rules(self, certainty: Certainty) -> tuple[Section, ...]:
+        """The rules of the scenario or of the configuration; without any, nothing is judged."""
+        rules = rules_of(self.config, self.scenario)
+        if rules is None:
+            return ()
         records = pl.scan_parquet(self.folder / "rebuilt" / "records.parquet")
         known = records.collect_schema().names()
         marginals: list[str | tuple[str, ...]] = []
@@ -150,14 +154,12 @@ class _Found:
                 marginal_ = name[0] if len(name) == 1 else name
                 marginals.append(marginal_)
                 titles[marginal_] = label(attribute.name)
-        wanted = self.config.microdata
         inhabited = certainty.places.filter(pl.col("population") > 0)
-        return audit_certainty.rules(
-            microdata_rules(
-                inhabited, records, Rules(wanted.area, wanted.category, wanted.sample), marginals=marginals,
-                over=self.config.title, certain=certainty.certain, persons="population", titles=titles,
-            )
+        found = microdata_rules(
+            inhabited, records, rules, marginals=marginals, over=self.config.title, certain=certainty.certain,
+            persons="population", titles=titles,
         )  # fmt: skip
+        return (audit_certainty.rules(found),)
 
     def bounds(self, said: Json) -> tuple[Section, ...]:
         """The hidden numbers: of a file of many, only what is shown is read."""
@@ -278,7 +280,7 @@ def find(
         named = certainty.unit if units == 1 else plural(certainty.unit)
         told = say("audit.contradictions", places=Count(places), number=Count(units), units=named)
         found.left_out.append(("check", "contradictions", told))
-    sections += [found.rules(certainty), methods(found.left_out)]
+    sections += [*found.rules(certainty), methods(found.left_out)]
     verdicts: tuple[Verdict, ...] = (
         *audit_certainty.verdicts(certainty),
         audit_people.verdict(rates, data, attacker, found.why_not("reidentify")),
@@ -399,12 +401,13 @@ def _protections(found: _Found) -> list[Json]:
 
 
 def _about(found: _Found, certainty: Certainty) -> str:
-    tables = len(found.config.tables or found.scenario.tables)
+    number = len(found.config.tables or found.scenario.tables)
+    tables = phrase("audit.one_table") if number == 1 else phrase("audit.some_tables", number=number)
+    places, areas = plural(certainty.place), plural(certainty.unit)
+    told = places if places == areas else phrase("audit.and_areas", places=places, areas=areas)
     given = "from_records" if found.files.counted else "from_tables"
-    return phrase(
-        "audit.about", scenario=found.scenario.title, tables=tables, places=plural(certainty.place),
-        areas=plural(certainty.unit), source=phrase(f"audit.{'from_synthetic' if found.config.synthetic else given}"),
-    )  # fmt: skip
+    source = phrase(f"audit.{'from_synthetic' if found.config.synthetic else given}")
+    return phrase("audit.about", scenario=found.scenario.title, tables=tables, places=told, source=source)
 
 
 # Which direction is beyond a threshold: higher for all but solvar

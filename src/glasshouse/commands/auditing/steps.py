@@ -154,7 +154,7 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
     made, folder = config.synthetic, files.folder
     read = _reading(config, config.tables)
     yield Step(
-        "synthesize", "a county with a known truth", 2 + persons / 20_000,
+        "synthesize", "invented people with a known truth", 2 + persons / 20_000,
         lambda ask: ask(
             "synthesize", synthesize, persons=made.persons, seed=made.seed, preset=made.preset,
             commercial=made.commercial, subsidised=made.subsidised, out=folder / "county",

@@ -10,9 +10,9 @@ from glasshouse.errors import InputError
 from glasshouse.files.describing.asking import Inquiry
 from glasshouse.files.describing.bins import OLDEST, Bin
 from glasshouse.files.describing.columns import Table
-from glasshouse.files.describing.opening import OVER
 from glasshouse.files.describing.places import called, plain_name
 from glasshouse.files.describing.totals import Tree, roots
+from glasshouse.files.formats.delimited import OVER
 from glasshouse.limits import LEVELS
 
 Levels = frozenset[int]

@@ -12,12 +12,14 @@ from glasshouse.errors import InputError, unknown
 from glasshouse.files.crossed import LINE, STATUS, VALUE, Category, Crossed, Dimension
 from glasshouse.files.describing.asking import Inquiry
 from glasshouse.files.formats import crossed, says_itself
-from glasshouse.files.frames import Source, of_columns, open_source
+from glasshouse.files.formats.delimited import OVER
+from glasshouse.files.frames import Source, of_columns, open_source, text
+from glasshouse.limits import DIMENSIONS
+from glasshouse.scenarios.elsewhere import scenarios_with_columns
 
 VALUES = ("obs_value", "value", "values", "count", "counts", "number", "persons", "people", "population")
 STATUSES = ("obs_status", "status", "flag", "flags", "obs_flag", "symbol", "observation status")
 OVER_COLUMNS = re.compile(r"(?P<dimension>[^:;]+): (?P<category>[^;]+?)(?:; ?measures: ?(?:value|count))?", re.I)
-OVER = "column"  # the dimension whose categories stand over columns of numbers
 RECORDS = (
     "if its rows are records (one for each person), count them first with glasshouse tabulate; if it is a table, name "
     "the column of its numbers: --value COLUMN (or those of all categories: --value COLUMN,COLUMN)"
@@ -80,14 +82,12 @@ def _over_columns(source: Source, dimension: str, categories: dict[str, str]) ->
     return Crossed(source.path, source.path.name, _safe(source.path, dimensions), pieces, source.counted_in)
 
 
-def text(column: pl.Series) -> pl.Series:
-    """A column as text; whole numbers without a decimal point."""
-    if column.dtype == pl.Float64 and (column.drop_nulls() == column.drop_nulls().round()).all():
-        column = column.cast(pl.Int64)
-    return column.cast(pl.String)
-
-
 def _safe(path: Path, dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:
+    if len(dimensions) > DIMENSIONS:
+        raise InputError(
+            f"{path.name}: {len(dimensions):,} columns besides its numbers; expected at most {DIMENSIONS}: name all "
+            "columns of numbers (--value COLUMN,COLUMN), or keep only those that matter in the file"
+        )
     taken = [one.name for one in dimensions if one.name in (VALUE, STATUS, LINE)]
     if taken:
         raise InputError(f"{path.name}: column '{taken[0]}' cannot be a dimension; rename it")
@@ -112,6 +112,11 @@ def _numeric(source: Source, inquiry: Inquiry) -> str:
     candidates = [name for name, found in whole.items() if 2 * found.sum() > len(found)]
     told = ", ".join(candidates[:8]) or "none"
     if len(candidates) != 1:
+        known = scenarios_with_columns(source.columns)
+        if known:
+            named = f"its columns are variables of scenario {' and '.join(known)}"
+            remedy = f"it needs no describing: say --scenario {known[0]} to check, bounds and the others"
+            raise InputError(f"{source.path.name}: {named}; {remedy} (or --value COLUMN,COLUMN for some of them)")
         raise InputError(
             f"{source.path.name}: no column is called {', '.join(VALUES[:4])}, and columns of whole numbers "
             f"are: {told}; "

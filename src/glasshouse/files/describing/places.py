@@ -16,8 +16,7 @@ from glasshouse.errors import InputError
 from glasshouse.files.describing.asking import Inquiry
 from glasshouse.files.describing.columns import Table, is_total
 from glasshouse.files.describing.figures import Printed
-from glasshouse.files.describing.opening import text
-from glasshouse.files.frames import open_source
+from glasshouse.files.frames import open_source, text
 from glasshouse.limits import CODE_LENGTH
 
 AREA = "area"  # what a level is called that has no other name

@@ -16,6 +16,7 @@ from glasshouse.files.describing.laying import Group, Laid, Recode
 from glasshouse.files.describing.linking import Attribute, Levels
 from glasshouse.files.describing.looking import BLANK
 from glasshouse.files.describing.totals import Tree
+from glasshouse.files.formats.delimited import OVER
 
 NOT_TABLES = "# what follows is about files"  # the scenario proper ends here
 Named = dict[Recode, str]
@@ -328,7 +329,8 @@ def _columns(found: Description) -> Mapping[str, tuple[Attribute, dict[str, str]
                 if code not in attribute.trees[key].column.codes:
                     continue
                 meant = "*" if code == attribute.everybody[key] or levels == attribute.all else labels[levels]
-                if code == meant or (meant != "*" and levels == frozenset([own.get(code, -1)])):
+                same = code == meant or (meant != "*" and levels == frozenset([own.get(code, -1)]))
+                if same and key[1] != OVER:  # of columns of numbers all are named, or a reader would not find them
                     continue
                 if codes.setdefault(code, meant) != meant:
                     raise InputError(

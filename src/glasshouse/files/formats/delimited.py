@@ -11,7 +11,7 @@ import polars as pl
 
 from glasshouse.errors import InputError
 from glasshouse.files.crossed import LINE, STATUS, VALUE, Category, Crossed, Dimension
-from glasshouse.files.frames import Chunk, Source, open_source
+from glasshouse.files.frames import Chunk, Source, open_source, text
 
 VALUES = ("value", "count", "obs_value")  # how a column of numbers is called, in any case
 STATUSES = ("status", "obs_status")
@@ -106,18 +106,19 @@ def _pieces(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
 
 
 def _piece(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
-    text: Callable[[str], pl.Expr] = lambda name: pl.col(name).cast(pl.String).str.strip_chars()  # noqa: E731
-    dimensions = [text(name).fill_null("") for name in columns.dimensions]
-    marks = (text(columns.status) if columns.status else pl.lit(None, pl.String)).alias(STATUS)
+    frame = frame.with_columns(text(frame[name]) for name in (*columns.dimensions, *columns.values))
+    written: Callable[[str], pl.Expr] = lambda name: pl.col(name).cast(pl.String).str.strip_chars()  # noqa: E731
+    dimensions = [written(name).fill_null("") for name in columns.dimensions]
+    marks = (written(columns.status) if columns.status else pl.lit(None, pl.String)).alias(STATUS)
     line = pl.col(LINE).cast(pl.Int64)
     if columns.ends:
         lower, upper = columns.values
-        ends = pl.concat_str(text(lower), pl.lit(".."), text(upper).fill_null(""))
+        ends = pl.concat_str(written(lower), pl.lit(".."), written(upper).fill_null(""))
         return frame.select(*dimensions, ends.alias(VALUE), marks, line)
     if not columns.over:
-        return frame.select(*dimensions, text(columns.values[0]).alias(VALUE), marks, line)
+        return frame.select(*dimensions, written(columns.values[0]).alias(VALUE), marks, line)
     names: Sequence[str] = columns.values
-    long = frame.select(*dimensions, *(text(name) for name in names), line).unpivot(
+    long = frame.select(*dimensions, *(written(name) for name in names), line).unpivot(
         names, index=[*columns.dimensions, LINE], variable_name=OVER, value_name=VALUE
     )
     return long.select(*columns.dimensions, OVER, VALUE, pl.lit(None, pl.String).alias(STATUS), LINE)

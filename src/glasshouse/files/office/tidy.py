@@ -32,6 +32,7 @@ from glasshouse.scenarios.meaning import Dictionary
 PLACES = ("geoid", "geo_id", "geocode", "area", "place", "geo")  # how a column of places is called, besides its level
 LEVEL, TABLE = "level", "table"
 NORMAL: Mapping[str, Interval | None] = {"A": None}  # the observation status of SDMX for a number that stands
+SAID = ".description"  # the number of what a row says, besides its place
 ABSENT = -1  # a row whose number is not used
 
 
@@ -80,11 +81,12 @@ class TidyTable:
         targets: dict[str, list[Target]] = {}
         for piece in self._pieces():
             frame = self._placed(piece, roles)
+            frame = frame.join(descriptions, on=roles.described, how="left", maintain_order="left") if roles.described \
+                else frame.with_columns(pl.lit(0, pl.Int64).alias(SAID))  # fmt: skip
+            frame = frame.select(LEVEL, "geoid", SAID, VALUE, STATUS, LINE)  # the file's own columns may be called so
             numbers = Numbers(frame[VALUE], frame[LINE], self.crossed.where, frame[STATUS])
             lower, upper = numbers.intervals(self._marked())
             frame = frame.with_columns(lower.alias("lower"), upper.alias("upper"))
-            frame = frame.join(descriptions, on=roles.described, how="left", maintain_order="left") if roles.described \
-                else frame.with_columns(pl.lit(0, pl.Int64).alias("description"))  # fmt: skip
             for (level,), part in frame.group_by(LEVEL, maintain_order=True):
                 at = str(level)
                 if at not in targets:
@@ -99,8 +101,8 @@ class TidyTable:
         """The rows of one level with the variables they are; what is not used is counted."""
         used = self.scenario.by_table
         names = pl.Series([target.variable if target.table in used else None for target in targets], dtype=pl.String)
-        frame = frame.with_columns(names.gather(frame["description"]).alias("variable"))
-        met = frame.group_by("description").agg(pl.len(), pl.col("lower").max(), pl.col(LINE).first())
+        frame = frame.with_columns(names.gather(frame[SAID]).alias("variable"))
+        met = frame.group_by(SAID).agg(pl.len(), pl.col("lower").max(), pl.col(LINE).first())
         for description, number, lower, line in met.iter_rows():
             target = targets[description]
             if target == NOBODY and lower > 0:
@@ -232,7 +234,7 @@ class TidyTable:
             matchings.append(Matching(self.scenario, self.crossed.path.name, told, self._named(table, part)))
             numbered.append(part.drop(LINE))
         every = pl.concat(numbered)
-        return every.with_columns(pl.Series("description", range(every.height), dtype=pl.Int64)), matchings
+        return every.with_columns(pl.Series(SAID, range(every.height), dtype=pl.Int64)), matchings
 
     def _named(self, table: object, rows: pl.DataFrame) -> str:
         if table is None:

@@ -116,6 +116,9 @@ def where(found: Certainty, shapes: tuple[str, Mapping[str, Shape]] | None) -> S
         lead = say(
             "where.lead", least=bottom[2], most=top[2], number=len(areas.rows), units=plural(found.unit)
         ) if len(areas.rows) > 1 else say("where.lead_one", unit=found.unit, share=top[2])  # fmt: skip
+        ends = [cell.value for cell in (top[2], bottom[2]) if isinstance(cell, Share)]
+        if len(areas.rows) > 1 and len(set(ends)) == 1:
+            lead = say("where.lead_same", number=len(areas.rows), units=plural(found.unit), share=top[2])
     return Section("where", phrase("where.title"), lead, tuple(blocks), ranks=True)
 
 
@@ -185,6 +188,8 @@ def who(groups: pl.DataFrame) -> Section:
     if len(ends) > 1:
         low, high = min(ends), max(ends)
         lead = say("who.lead", most=high[1], high=high[2], least=low[1], low=low[2])
+        if low[0] == high[0]:
+            lead = say("who.lead_same", share=low[2])
     return Section("who", phrase("who.title"), lead, tuple(blocks), ranks=True)
 
 
