@@ -121,8 +121,8 @@ def page(folder: Path) -> str:
     return "\n".join([
         "**Table 1 in one command** (`glasshouse compare county --plan occupancy --out compared`; % of blocks):\n",
         *first,
-        f"\n**Groups of section 3.2** (`--solvar --groups`; the {SOME} properties with the largest share of their block, "
-        "and the paper's real ones; households and uniques are those of the most likely data set):\n",
+        f"\n**Groups of section 3.2** (`--solvar --groups`; the {SOME} properties with the largest share of their "
+        "block, and the paper's real ones; households and uniques are those of the most likely data set):\n",
         *groups(folder, county, tables, housing),
         "\n![Blocks of which little can be otherwise](detect-narrow.svg)\n",
         "\n**One list over all blocks** (`rates-over-all.parquet`) beside one in each (`rates.parquet`), model "
