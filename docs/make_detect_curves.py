@@ -82,7 +82,6 @@ def groups(folder: Path, county: Path, tables: Path, housing: Path) -> list[str]
                 lines.append(f"| {model} | {kinds} | {one['over']} | {mean} | {one['band']} | {cells} |")
     for (over, band), theirs in PAPER_GROUPS.items():
         lines.append(f"| *published* | | {over} | | {band} | {' | '.join(theirs)} |")
-    shutil.copy(folder / "groups-sharp-all" / "solvar-by-share.svg", PAGE.with_name("detect-narrow.svg"))
     return lines
 
 
@@ -124,7 +123,6 @@ def page(folder: Path) -> str:
         f"\n**Groups of section 3.2** (`--solvar --groups`; the {SOME} properties with the largest share of their "
         "block, and the paper's real ones; households and uniques are those of the most likely data set):\n",
         *groups(folder, county, tables, housing),
-        "\n![Blocks of which little can be otherwise](detect-narrow.svg)\n",
         "\n**One list over all blocks** (`rates-over-all.parquet`) beside one in each (`rates.parquet`), model "
         "`sharp`, no protection: where the list first reaches a recall of 10%, 20% and 40%, and at its end:\n",
         *rankings(out),
