@@ -86,8 +86,8 @@ def theirs_and_ours(folder: Path) -> list[str]:
         "| relocation at its most private against TopDown at equal noise (003's authors, elsewhere) | not in the paper "
         f"| found {of(private, 'found_exposed')} against {of(equal, 'found_exposed')}; tract tables err "
         f"{of(private, 'table_error_tract')} against {of(equal, 'table_error_tract')} |",
-        "| block-level detection collapses under DP, not under swapping (004, table 1) | 56% against 98% | see "
-        "[detect](detect.md): `detect` measures it, `compare` does not run it |",
+        "| block-level detection collapses under DP, not under swapping (004, table 1) | 56% against 98% | "
+        "`compare --plan occupancy`: see [detect](detect.md) |",
     ]
 
 

@@ -57,9 +57,13 @@ def table_1(folder: Path, county: Path, housing: Path) -> list[str]:
 
 
 def groups(folder: Path, county: Path, tables: Path, housing: Path) -> list[str]:
-    """Households where data sets agree, by both models, in blocks with few households that are not subsidised."""
+    """Households where data sets agree, by both models, in the blocks with the largest subsidised share."""
     some = folder / "housing-some.parquet"
-    pl.read_parquet(housing).sort("block").head(SOME).write_parquet(some)
+    there = pl.read_parquet(county / "households.parquet").filter(pl.col("persons") > 0).group_by("block").len()
+    share = (pl.col("number_reported").sum().over("block") / pl.col("len")).alias("share")
+    ranked = pl.read_parquet(housing).join(there, on="block").with_columns(share)
+    dense_ones = ranked.filter(pl.col("pct_bed1") >= 0).sort("share", "block", descending=[True, False]).head(SOME)
+    dense_ones.drop("share", "len").write_parquet(some)
     head = ("model", "other data sets", "over", "mean", "how far", "blocks", "households", "unique",
             "unique and above the limit")  # fmt: skip
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
@@ -78,7 +82,6 @@ def groups(folder: Path, county: Path, tables: Path, housing: Path) -> list[str]
                 lines.append(f"| {model} | {kinds} | {one['over']} | {mean} | {one['band']} | {cells} |")
     for (over, band), theirs in PAPER_GROUPS.items():
         lines.append(f"| *published* | | {over} | | {band} | {' | '.join(theirs)} |")
-    shutil.copy(folder / "groups-sharp-all" / "solvar-by-share.svg", PAGE.with_name("detect-narrow.svg"))
     return lines
 
 
@@ -117,10 +120,9 @@ def page(folder: Path) -> str:
     return "\n".join([
         "**Table 1 in one command** (`glasshouse compare county --plan occupancy --out compared`; % of blocks):\n",
         *first,
-        f"\n**Groups of section 3.2** (`--solvar --groups`; the first {SOME} properties' blocks, and the paper's real "
-        "ones; households and uniques are those of the most likely data set):\n",
+        f"\n**Groups of section 3.2** (`--solvar --groups`; the {SOME} properties with the largest share of their "
+        "block, and the paper's real ones; households and uniques are those of the most likely data set):\n",
         *groups(folder, county, tables, housing),
-        "\n![Blocks of which little can be otherwise](detect-narrow.svg)\n",
         "\n**One list over all blocks** (`rates-over-all.parquet`) beside one in each (`rates.parquet`), model "
         "`sharp`, no protection: where the list first reaches a recall of 10%, 20% and 40%, and at its end:\n",
         *rankings(out),

@@ -112,7 +112,7 @@ def page(folder: Path) -> str:
         f"**What K reconstructions leave over** (`--reconstructions 10,100,1000`; {BLOCKS} blocks of ten "
         f"households, the national preset; {FEWER} with the paper's zeros, where draws take ten times as long): claims "
         "that all K data sets agree on and that another data set refutes, of "
-        "all that they agree on; in how many blocks, at most, by number of columns:\n",
+        "all that they agree on; and blocks with such a claim, at the number of columns with most:\n",
         *left_over(found),
         f"\n{ranked(found)}\n",
         f"**Printed anyway** (column `printed`): {told}. The paper says that none of its claims of six columns or more "

@@ -85,6 +85,7 @@ def test_what_two_agencies_say_is_compared(county: Path, tmp_path: Path) -> None
     assert "places with a household" in (out / "risk-utility.svg").read_text()
 
 
+@pytest.mark.slow
 def test_claims_about_households_are_compared(county: Path, tmp_path: Path) -> None:
     """Who is singled out in the protected tables, and how often truly; the same blocks for every setting."""
     out, kept = tmp_path / "out", tmp_path / "kept"

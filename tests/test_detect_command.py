@@ -379,13 +379,13 @@ def test_the_pictures(found: Path) -> None:
 
 def test_groups_of_households(county: Path, tmp_path: Path) -> None:
     """Who is alone in the most likely data set, recounted from the data set that is listed first."""
-    pl.read_parquet(county / "housing.parquet").head(8).write_parquet(tmp_path / "housing.parquet")
+    pl.read_parquet(county / "housing.parquet").head(5).write_parquet(tmp_path / "housing.parquet")
     told = ("--sample", county / "sample.parquet", "--solvar", "--groups", "--solutions", 1, "--every-block", "--quiet")
     out = tmp_path / "out"
     ended = asked(county / "tables.parquet", "--properties", tmp_path / "housing.parquet", *told, "--out", out)
     places = pl.read_parquet(out / "places.parquet").drop_nulls("solvar")
     listed = pl.read_parquet(out / "solutions.parquet")
-    assert places.height >= 3
+    assert places.height >= 2
     for row in places.iter_rows(named=True):
         rows = listed.filter(block=row["block"]).to_dicts()
         assert row["rebuilt_violations"] == sum(one["households"] for one in rows if one["violation"])
