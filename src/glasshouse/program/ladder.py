@@ -9,10 +9,13 @@ otherwise by cuts and cases (`cases`). What they leave open is put to a second s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from hashlib import blake2b
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program import search
@@ -32,6 +35,7 @@ NODES = 100  # steps of a search before the solver is asked; more settles few pa
 GUIDED = 500  # steps of a search that has the multipliers of a solver's relaxation
 GUIDED_LAST = 40  # times as many steps for what two solvers leave open
 PRICES = 100  # what a variable costs at most when prices are drawn
+Answer = TypeVar("Answer")
 
 
 ORDER = (Proof.EXACT, Proof.TWO_ENGINES, Proof.UNDECIDED)  # from the strongest to the weakest
@@ -50,6 +54,31 @@ class Rung(IntEnum):
     SOLVER = 2
 
 
+class Memory:
+    """What was answered before: the same question about the same part is not put twice.
+
+    An answer follows from the question alone, so whatever is remembered is what asking again would give.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Any] = {}
+
+    def recall(self, ask: Callable[[], Answer], part: Programs, *asked: NDArray[Any] | Limit | None) -> Answer:
+        """The answer that was given to the same arrays and limits, or that `ask` gives now."""
+        numbers = part.lower, part.upper, part.row_lower, part.row_upper, part.starts, part.index, part.coefficient
+        digest = blake2b(digest_size=32)
+        for one in (*numbers, *asked):
+            shown = f"{one.dtype}{one.shape}" if isinstance(one, np.ndarray) else repr(one)
+            digest.update(shown.encode() + b";")
+            if isinstance(one, np.ndarray):
+                digest.update(np.ascontiguousarray(one).data)
+        key = digest.digest()
+        if key not in self._known:
+            self._known[key] = ask()
+        found: Answer = self._known[key]
+        return found
+
+
 @dataclass(frozen=True)
 class Ladder:
     """The rungs that may be used: a search of so many steps (0: none), and solvers, the second of which comes last.
@@ -63,9 +92,15 @@ class Ladder:
     engines: tuple[Solver, ...] = (highs, cpsat)
     limit: Limit = LIMIT
     cases: bool = True  # claims are proved by cuts and cases before a second solver is asked
+    memory: Memory | None = field(default=None, compare=False, repr=False)  # of parts; for one unit
 
 
 CLIMB = Ladder()  # what is used where nothing else is said
+
+
+def remembering(ladder: Ladder) -> Ladder:
+    """The same rungs, with a memory: for problems that have parts in common."""
+    return replace(ladder, memory=Memory())
 
 
 def without_branching(ladder: Ladder) -> Ladder:
@@ -140,7 +175,14 @@ def escalate(program: IntegerProgram, ladder: Ladder, shortcut: Shortcut, *, tho
 
 
 def solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None = None) -> Solution:
-    """The cheapest solution of a single part; `start` is one.
+    """The cheapest solution of a single part; `start` is one."""
+    if ladder.memory is None:
+        return _solve(part, cost, ladder, start)
+    return ladder.memory.recall(lambda: _solve(part, cost, ladder, start), part, *cost, start, ladder.limit)
+
+
+def _solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None) -> Solution:
+    """The same, by all rungs.
 
     The shortcut is a search with the duals for multipliers, which proves what it finds. If it takes too long it is
     tried again when a solver has found the likely best solution, and for longer when two solvers leave it open.
