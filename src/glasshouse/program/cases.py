@@ -27,7 +27,7 @@ STALLED = 4  # rounds that gain next to nothing, after which cases are better
 CASES = 12_000_000  # a unit of effort, divided by the size of the program
 SIZE_OF_CASE = 300
 ENTRIES = 2_000_000  # of a matrix; larger programs are not tried
-RELIABLE, LOOKED = 2, 8  # what a variable brings is known after so many cuts; so many are tried at once
+RELIABLE, LOOKED = 1, 8  # what a variable brings is known after so many cuts; so many are tried at once
 WHOLE = 1e-6
 Float = NDArray[np.float64]
 
