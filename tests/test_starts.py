@@ -1,4 +1,4 @@
-"""Is less asked, and the same answered? Better starts are solutions, a part is asked once, vertices say what lists do."""
+"""Is less asked and the same answered? Starts are solutions, a part is asked once, vertices say what lists do."""
 
 from __future__ import annotations
 

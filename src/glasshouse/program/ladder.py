@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,6 @@ GUIDED = 500  # steps of a search that has the multipliers of a solver's relaxat
 GUIDED_LAST = 40  # times as many steps for what two solvers leave open
 FINDING = 0.25  # of the effort of branch and bound, where it is to find a good solution and not to prove it
 PRICES = 100  # what a variable costs at most when prices are drawn
-Answer = TypeVar("Answer")
 
 
 ORDER = (Proof.EXACT, Proof.TWO_ENGINES, Proof.UNDECIDED)  # from the strongest to the weakest
@@ -55,17 +54,15 @@ class Rung(IntEnum):
     SOLVER = 2
 
 
-class Memory:
-    """What was answered before: the same question about the same part is not put twice.
+class Memory(dict[bytes, Any]):
+    """What was answered before, by the question: the same question about the same part is not put twice.
 
     An answer follows from the question alone, so whatever is remembered is what asking again would give.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[bytes, Any] = {}
-
-    def recall(self, ask: Callable[[], Answer], part: Programs, *asked: NDArray[Any] | Limit | None) -> Answer:
-        """The answer that was given to the same arrays and limits, or that `ask` gives now."""
+    @staticmethod
+    def key(part: Programs, *asked: NDArray[Any] | Limit | None) -> bytes:
+        """What stands for a question: a part, and the arrays and limits that were asked with."""
         numbers = part.lower, part.upper, part.row_lower, part.row_upper, part.starts, part.index, part.coefficient
         digest = blake2b(digest_size=32)
         for one in (*numbers, *asked):
@@ -73,11 +70,7 @@ class Memory:
             digest.update(shown.encode() + b";")
             if isinstance(one, np.ndarray):
                 digest.update(np.ascontiguousarray(one).data)
-        key = digest.digest()
-        if key not in self._known:
-            self._known[key] = ask()
-        found: Answer = self._known[key]
-        return found
+        return digest.digest()
 
 
 @dataclass(frozen=True)
@@ -189,7 +182,11 @@ def solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None = None
     """The cheapest solution of a single part; `start` is one."""
     if ladder.memory is None:
         return _solve(part, cost, ladder, start)
-    return ladder.memory.recall(lambda: _solve(part, cost, ladder, start), part, *cost, start, ladder.limit)
+    key = ladder.memory.key(part, *cost, start, ladder.limit)
+    if key not in ladder.memory:
+        ladder.memory[key] = _solve(part, cost, ladder, start)
+    found: Solution = ladder.memory[key]
+    return found
 
 
 def _solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None) -> Solution:

@@ -69,15 +69,22 @@ class _OfPart(NamedTuple):
 
 
 def _of_part(program: Programs, known: NDArray[np.int64], ladder: Ladder, counts: NDArray[np.bool_]) -> _OfPart:
-    """The least of each variable of a part that counts records, small ones first."""
+    """The least of each variable of a part that counts records."""
+    if ladder.memory is None:
+        return _asked(program, known, ladder, counts)
+    key = ladder.memory.key(program, known, counts, ladder.limit)
+    if key not in ladder.memory:
+        ladder.memory[key] = _asked(program, known, ladder, counts)
+    found: _OfPart = ladder.memory[key]
+    return found
 
-    def ask() -> _OfPart:
-        pool, through = solutions_of(program, ladder)
-        solutions = pool if through else np.concatenate([known, pool])  # a list that was stopped is met as well
-        found = Extremes(program, ladder, solutions, (LEAST, None), all_there=through)
-        order = np.argsort(found.ends[0].met, kind="stable")
-        found.ask(found.ends, 0, order[counts[order]])
-        (end,) = found.ends
-        return _OfPart(end.bound, end.met, int(end.asked.max()), found.clock)
 
-    return ask() if ladder.memory is None else ladder.memory.recall(ask, program, known, counts, ladder.limit)
+def _asked(program: Programs, known: NDArray[np.int64], ladder: Ladder, counts: NDArray[np.bool_]) -> _OfPart:
+    """The same, asked for, small ones first."""
+    pool, through = solutions_of(program, ladder)
+    solutions = pool if through else np.concatenate([known, pool])  # those of a list that was stopped are met as well
+    found = Extremes(program, ladder, solutions, (LEAST, None), all_there=through)
+    order = np.argsort(found.ends[0].met, kind="stable")
+    found.ask(found.ends, 0, order[counts[order]])
+    (end,) = found.ends
+    return _OfPart(end.bound, end.met, int(end.asked.max()), found.clock)
