@@ -95,6 +95,28 @@ def test_the_farthest_is_proved_whoever_finds_the_start(toy: tuple[Programs, np.
     assert found.x is not None and int(cost.of(found.x).sum()) == min(int(cost.of(one).sum()) for one in listed)
 
 
+def test_an_x_of_which_an_engine_claims_nothing_is_proved_by_cases() -> None:
+    """Branch and bound that stops early leaves a good solution; cuts and cases prove it without any claim."""
+    ends = np.array([0, 4]), np.array([0, 3])
+    part = Programs(
+        ends[0], np.zeros(4, np.int64), np.full(4, 5), ends[1], np.array([5, 5, 3]), np.array([5, 5, 8]),
+        np.array([0, 2, 4, 6]), np.array([0, 1, 2, 3, 0, 2], np.int32), np.ones(6, np.int64),
+    )  # fmt: skip
+    start = np.array([2, 3, 3, 2])
+    asked: list[bool] = []
+
+    def stops(program: IntegerProgram, limit: Limit) -> Solution:
+        asked.append(limit.branches)
+        return Solution(Outcome.STOPPED) if not limit.branches else Solution(Outcome.FEASIBLE, program.known)
+
+    cost = overlap(start)
+    found = solve(part, cost, Ladder(nodes=0, guided=0, engines=(stops,)), start)
+    listed, _ = enumerate_part(part, 0, 2000, 20_000)
+    assert asked == [False, True]
+    assert found.proof == Proof.EXACT and found.x is not None
+    assert int(cost.of(found.x).sum()) == min(int(cost.of(one).sum()) for one in listed)
+
+
 def test_a_part_is_asked_once_and_a_changed_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
