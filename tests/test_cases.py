@@ -13,6 +13,7 @@ from glasshouse.model.records import UNLIMITED
 from glasshouse.program import cases
 from glasshouse.program.cases import closed
 from glasshouse.program.cuts import Rows, cut
+from glasshouse.program.highs import Growing, Relaxation
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, confirmed
 from glasshouse.program.prove import dual_bound, within
@@ -110,6 +111,26 @@ def test_a_limit_is_no_verdict_and_its_floor_holds() -> None:
     start = np.zeros(120, np.int64)
     found = closed(program, start, None, Limit(effort=0.0))
     assert (found.outcome, found.proof, found.x is start) == (Outcome.FEASIBLE, Proof.UNDECIDED, True)
+
+
+def test_cases_that_would_take_far_too_long_are_given_up_and_nothing_is_claimed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without cuts, two cases for each of forty triangles: after a few it is foreseen that there are too many."""
+    program, one_each = _odd_cycles(40), np.tile(np.array([1, 0, 0], np.int64), 40)
+    asked: list[int] = []
+    relax = Growing.relax
+
+    def counted(engine: Growing, limit: Limit) -> Relaxation:
+        asked.append(1)
+        return relax(engine, limit)
+
+    monkeypatch.setattr(Growing, "relax", counted)
+    monkeypatch.setattr(cases, "ROUNDS", 0)
+    monkeypatch.setattr(cases, "ENOUGH", 50)
+    found = closed(program, one_each, None, LIMIT)
+    assert (found.outcome, found.proof) == (Outcome.FEASIBLE, Proof.UNDECIDED)
+    assert len(asked) < 500 < LIMIT.effort * cases.CASES / (cases.SIZE_OF_CASE + len(program.index) + 120)
 
 
 @pytest.mark.parametrize("claimed", [None, np.array([1, 0, 0], np.int64)])

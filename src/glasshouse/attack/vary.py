@@ -21,7 +21,7 @@ from glasshouse.model.records import UNLIMITED, Codes, Count, Index
 from glasshouse.program.answers import minimum, some
 from glasshouse.program.bounds import linear
 from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import CLIMB, Ladder, weaker, without_branching
+from glasshouse.program.ladder import CLIMB, Ladder, remembering, weaker, without_branching
 from glasshouse.program.least import least
 from glasshouse.program.propagate import Array
 from glasshouse.program.questions import Start, farthest, start_of
@@ -63,7 +63,7 @@ def vary(
     start = _start(compiled, place, codes)
     area = published.area(compiled, unit)
     known = None if finest else far_apart(published, unit, start, SEED)
-    brief = ladder if known is None else without_branching(ladder)
+    brief = remembering(ladder if known is None else without_branching(ladder))  # most parts come twice: see `_dealt`
     alone = _ask(places_alone(compiled, unit.counts, area, tighten=tighten), start, brief, known=known)
     if area is not None and not finest:
         alone = _dealt(published, unit, alone, start, place, codes, brief, tighten=tighten, asked=known is None)

@@ -24,10 +24,11 @@ EACH = 100  # cuts of a round
 PARALLEL = 0.9  # a cut that is nearly another one is left out
 VIOLATED = 1e-3  # a cut that is hardly violated is left out
 STALLED = 4  # rounds that gain next to nothing, after which cases are better
-CASES = 12_000_000  # a unit of effort, divided by the size of the program
+CASES = 20_000_000  # a unit of effort, divided by the size of the program
 SIZE_OF_CASE = 300
+ENOUGH, HOPE = 1000, 3  # relaxations after which it is foreseen how many more; given up beyond so many times the limit
 ENTRIES = 2_000_000  # of a matrix; larger programs are not tried
-RELIABLE, LOOKED = 2, 8  # what a variable brings is known after so many cuts; so many are tried at once
+RELIABLE, LOOKED = 1, 8  # what a variable brings is known after so many cuts; so many are tried at once
 WHOLE = 1e-6
 Float = NDArray[np.float64]
 
@@ -143,12 +144,14 @@ class _Proof:
 
     def _cases(self) -> bool:
         """Go through all cases, depth first; True: nothing is cheaper in any of them."""
-        left = int(self.limit.effort * CASES / self.size)
+        most = left = int(self.limit.effort * CASES / self.size)
         gains = _Gains(len(self.program.cost))
         open_ = [_Case(self.lower, self.upper)]
         while open_:
-            if left <= 0:
-                return False
+            closed_share = 1 - sum(case.share for case in open_)
+            used = most - left
+            if left <= 0 or (used > ENOUGH and closed_share * most * HOPE < used):
+                return False  # or, as far as can be foreseen, it would take several times as long as allowed
             left -= 1
             case = open_.pop()
             self.engine.limit_to(case.lower, case.upper)
@@ -225,6 +228,7 @@ class _Case:
     up: bool = False
     step: float = 1.0
     cost: float = 0.0
+    share: float = 1.0  # of all cases, each half being as much as the other
 
     def cut_at(self, at: int, x: Float, cost: float) -> tuple[_Case, _Case]:
         """The two cases of a variable: up to what it has, or more."""
@@ -234,8 +238,8 @@ class _Case:
         lower, upper = self.lower.copy(), self.upper.copy()
         lower[at], upper[at] = below + 1, below
         return (
-            _Case(lower, self.upper, at, True, max(below + 1 - float(x[at]), WHOLE), cost),
-            _Case(self.lower, upper, at, False, max(float(x[at]) - below, WHOLE), cost),
+            _Case(lower, self.upper, at, True, max(below + 1 - float(x[at]), WHOLE), cost, self.share / 2),
+            _Case(self.lower, upper, at, False, max(float(x[at]) - below, WHOLE), cost, self.share / 2),
         )
 
 

@@ -7,7 +7,7 @@ only where the two differ is an end asked for; each answer is one more solution 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program.answers import Answers, minimum
 from glasshouse.program.bounds import linear
-from glasshouse.program.integer import Proof
-from glasshouse.program.ladder import ORDER, Ladder
+from glasshouse.program.highs import Kept, highs
+from glasshouse.program.integer import Limit, Outcome, Proof
+from glasshouse.program.ladder import ORDER, Ladder, Rung
 from glasshouse.program.moves import exchanges, wandered
 from glasshouse.program.propagate import Array
+from glasshouse.program.prove import dual_bound
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.search import enumerate_part
 
@@ -27,6 +29,8 @@ LISTED = 1024  # solutions of a part that are worth listing
 STEPS = 4096  # of the search that lists them
 WALKS = 6  # known solutions that are looked around
 AT_ONCE = 512  # sets that are counted together
+LARGE = 100  # entries of a part in which a vertex is met sooner than a search ends
+WHOLE = 1e-6
 Flags = NDArray[np.bool_]
 Sets = Flags | None  # a row each over the variables of a part; None: every variable is a set of its own
 Kind = TypeVar("Kind", np.int64, np.bool_)
@@ -117,6 +121,10 @@ class Extremes:
         if not all_there:
             self.split = split(program, np.zeros(1, np.bool_), propagate=ladder.propagate)
         self.ends = tuple(self._end(which, sets, solutions) for which, sets in ends)
+        self.kept: Kept | None = None
+        if self.split is not None and len(program.index) >= LARGE and highs in ladder.engines:
+            limited = replace(program, lower=self.split.lower, upper=self.split.upper)
+            self.kept = Kept(limited.integer_program(np.zeros(len(program.lower), np.int64)))
 
     def _end(self, which: int, sets: Sets, solutions: NDArray[np.int64]) -> End:
         count = solutions.shape[1] if sets is None else len(sets)
@@ -176,10 +184,35 @@ class Extremes:
     def _answers(self, whole: Split, end: End, number: int) -> Answers:
         cost = np.zeros(len(self.start), np.int64)
         cost[number if end.sets is None else end.sets[number]] = end.which
-        answers = minimum(whole, linear(cost), self.ladder, start=self.start)
         self.calls += 1
+        answers = None if self.kept is None else _at_a_vertex(self.kept, cost, self.ladder.limit)
+        if answers is not None:
+            return answers
+        answers = minimum(whole, linear(cost), self.ladder, start=self.start)
         self.clock |= bool(answers.clock[0])
         return answers
+
+
+def _at_a_vertex(kept: Kept, cost: Array, limit: Limit) -> Answers | None:
+    """The least of a cost where a vertex of the relaxation is whole and its multipliers show that nothing is less.
+
+    That is so nearly always, and in a large part it is ten times quicker than a search that begins anew.
+    """
+    if limit.allows_nothing:
+        return None
+    relaxed = kept.relax(cost, limit)
+    if relaxed.x is None or relaxed.duals is None:
+        return None
+    x = np.rint(relaxed.x).astype(np.int64)
+    program = replace(kept.program, cost=cost)
+    if np.abs(x - relaxed.x).max() > WHOLE or not program.fits(x):
+        return None
+    value = program.value(x)
+    if dual_bound(program, relaxed.duals, wanted=value) != value:
+        return None
+    one = np.array([value])
+    rung, clock = np.full(1, Rung.SOLVER, np.int8), np.zeros(1, np.bool_)
+    return Answers(x, (Outcome.OPTIMAL,), (Proof.EXACT,), one, one, rung, clock)
 
 
 def _learn(end: End, number: int, answers: Answers, holds_for: Array) -> None:

@@ -9,10 +9,13 @@ otherwise by cuts and cases (`cases`). What they leave open is put to a second s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program import search
@@ -25,12 +28,13 @@ from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, So
 from glasshouse.program.propagate import Array
 from glasshouse.program.prove import certified
 from glasshouse.program.reduce import Programs
-from glasshouse.program.straight import straighten
+from glasshouse.program.straight import descended, straighten
 
 LIMIT = Limit(effort=2.0)  # for each part and solver
 NODES = 100  # steps of a search before the solver is asked; more settles few parts more
 GUIDED = 500  # steps of a search that has the multipliers of a solver's relaxation
 GUIDED_LAST = 40  # times as many steps for what two solvers leave open
+FINDING = 0.25  # of the effort of branch and bound, where it is to find a good solution and not to prove it
 PRICES = 100  # what a variable costs at most when prices are drawn
 
 
@@ -50,6 +54,25 @@ class Rung(IntEnum):
     SOLVER = 2
 
 
+class Memory(dict[bytes, Any]):
+    """What was answered before, by the question: the same question about the same part is not put twice.
+
+    An answer follows from the question alone, so whatever is remembered is what asking again would give.
+    """
+
+    @staticmethod
+    def key(part: Programs, *asked: NDArray[Any] | Limit | None) -> bytes:
+        """What stands for a question: a part, and the arrays and limits that were asked with."""
+        numbers = part.lower, part.upper, part.row_lower, part.row_upper, part.starts, part.index, part.coefficient
+        digest = blake2b(digest_size=32)
+        for one in (*numbers, *asked):
+            shown = f"{one.dtype}{one.shape}" if isinstance(one, np.ndarray) else repr(one)
+            digest.update(shown.encode() + b";")
+            if isinstance(one, np.ndarray):
+                digest.update(np.ascontiguousarray(one).data)
+        return digest.digest()
+
+
 @dataclass(frozen=True)
 class Ladder:
     """The rungs that may be used: a search of so many steps (0: none), and solvers, the second of which comes last.
@@ -63,9 +86,15 @@ class Ladder:
     engines: tuple[Solver, ...] = (highs, cpsat)
     limit: Limit = LIMIT
     cases: bool = True  # claims are proved by cuts and cases before a second solver is asked
+    memory: Memory | None = field(default=None, compare=False, repr=False)  # of parts; for one unit
 
 
 CLIMB = Ladder()  # what is used where nothing else is said
+
+
+def remembering(ladder: Ladder) -> Ladder:
+    """The same rungs, with a memory: for problems that have parts in common."""
+    return replace(ladder, memory=Memory())
 
 
 def without_branching(ladder: Ladder) -> Ladder:
@@ -90,9 +119,12 @@ def engage(program: IntegerProgram, ladder: Ladder, *, confirm: bool) -> Solutio
     return confirmed(program, solution, ladder) if confirm or solution.outcome == Outcome.INFEASIBLE else solution
 
 
-def confirmed(program: IntegerProgram, solution: Solution, ladder: Ladder) -> Solution:
-    """Prove what the first solver claims, by cuts and cases; if that takes too long, put it to the second."""
-    claims = solution.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE)
+def confirmed(program: IntegerProgram, solution: Solution, ladder: Ladder, *, unclaimed: bool = False) -> Solution:
+    """Prove what the first solver claims, by cuts and cases; if that takes too long, put it to the second.
+
+    With `unclaimed`, it is also tried to prove the best an x of which nothing is claimed.
+    """
+    claims = solution.outcome in (Outcome.OPTIMAL, Outcome.INFEASIBLE) or (unclaimed and solution.x is not None)
     if not claims or solution.proof != Proof.UNDECIDED or not ladder.engines:
         return solution
     if ladder.cases:
@@ -115,8 +147,14 @@ def _refuted(program: IntegerProgram, claim: Solution, found: Solution) -> bool:
 Shortcut = Callable[[Solution, Solution | None, int], Solution | None]
 
 
-def escalate(program: IntegerProgram, ladder: Ladder, shortcut: Shortcut, *, thorough: bool = True) -> Solution:
-    """The cheapest x, by all rungs. Without `thorough`, an x that a shortcut finds is taken, proved or not."""
+def escalate(
+    program: IntegerProgram, ladder: Ladder, shortcut: Shortcut, *, thorough: bool = True, finding: float = 1.0
+) -> Solution:
+    """The cheapest x, by all rungs. Without `thorough`, an x that a shortcut finds is taken, proved or not.
+
+    With `finding` below 1 the first solver gets that share of the effort: an x is all that is wanted of it, and whether
+    it claims the best or not, cuts and cases are to prove it.
+    """
     relaxed = relaxation(program, ladder)
     if relaxed.proof != Proof.UNDECIDED:
         return relaxed
@@ -126,13 +164,14 @@ def escalate(program: IntegerProgram, ladder: Ladder, shortcut: Shortcut, *, tho
             return early
         program = replace(program, known=early.x)
     answered = relaxed.x is not None or relaxed.outcome == Outcome.INFEASIBLE or not ladder.engines
-    held = relaxed if answered else ladder.engines[0](program, ladder.limit)
+    brief = replace(ladder.limit, effort=ladder.limit.effort * finding)
+    held = relaxed if answered else ladder.engines[0](program, brief)
     for turn in (1, 2):
         if held.x is not None and held.proof == Proof.UNDECIDED:
             proved = shortcut(relaxed, held, turn)
             if proved is not None and proved.proof != Proof.UNDECIDED:
                 return proved
-        held = confirmed(program, held, ladder)
+        held = confirmed(program, held, ladder, unclaimed=finding < 1 and turn == 1)
     if held.x is None and early is not None:  # whatever engines claim
         floor = higher(held.floor, early.floor)
         return replace(held, outcome=Outcome.FEASIBLE, x=early.x, floor=floor, proof=Proof.UNDECIDED)
@@ -140,30 +179,47 @@ def escalate(program: IntegerProgram, ladder: Ladder, shortcut: Shortcut, *, tho
 
 
 def solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None = None) -> Solution:
-    """The cheapest solution of a single part; `start` is one.
+    """The cheapest solution of a single part; `start` is one."""
+    if ladder.memory is None:
+        return _solve(part, cost, ladder, start)
+    key = ladder.memory.key(part, *cost, start, ladder.limit)
+    if key not in ladder.memory:
+        ladder.memory[key] = _solve(part, cost, ladder, start)
+    found: Solution = ladder.memory[key]
+    return found
 
-    The shortcut is a search with the duals for multipliers, which proves what it finds. If it takes too long it is
-    tried again when a solver has found the likely best solution, and for longer when two solvers leave it open.
+
+def _solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None) -> Solution:
+    """The same, by all rungs.
+
+    The shortcut is a search with the duals for multipliers, which proves what it finds; before it, a better start is
+    looked for. If it takes too long it is tried again when a solver has found the likely best solution, and for longer
+    when two solvers leave it open.
     """
     straight = straighten(part.integer_program(cost.below), cost)
+
+    def told(x: Array, *, best: bool) -> Solution:
+        value = int(cost.of(x).sum()) - straight.left_out
+        if best:
+            return Solution(Outcome.OPTIMAL, straight.spread(x), value, value, Proof.EXACT)
+        return Solution(Outcome.FEASIBLE, straight.spread(x))
 
     def guided(relaxed: Solution, held: Solution | None, turn: int) -> Solution | None:
         x = start if held is None or held.x is None else straight.gathered(held.x)
         if x is None:
             return None
-        known = int(cost.of(x).sum()) - straight.left_out
-        if relaxed.floor is not None and known <= relaxed.floor:  # nothing is cheaper than what is known
-            return Solution(Outcome.OPTIMAL, straight.spread(x), known, known, Proof.EXACT)
+        if len(straight.second) and turn == 0 and relaxed.duals is not None and ladder.limit.branches:
+            x = descended(part.integer_program(cost.below), cost, x, ladder.limit)
+        if relaxed.floor is not None and int(cost.of(x).sum()) - straight.left_out <= relaxed.floor:
+            return told(x, best=True)  # nothing is cheaper than what is known
         found = None
         if relaxed.duals is not None and ladder.guided:
             steps = ladder.guided * (GUIDED_LAST if turn == 2 else 1)
             found = search.minimise_guided(part, cost, steps, x, relaxed.duals)
-        if found is None or not found.exhausted[0]:
-            return Solution(Outcome.FEASIBLE, straight.spread(x if found is None else found.x))
-        value = int(found.value[0]) - straight.left_out
-        return Solution(Outcome.OPTIMAL, straight.spread(found.x), value, value, Proof.EXACT)
+        return told(x if found is None else found.x, best=found is not None and bool(found.exhausted[0]))
 
-    solution = escalate(straight.program, ladder, guided)
+    finding = FINDING if len(straight.second) and ladder.cases and ladder.limit.branches else 1.0
+    solution = escalate(straight.program, ladder, guided, finding=finding)
     if solution.floor is not None:
         solution = replace(solution, floor=solution.floor + straight.left_out)
     if solution.x is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,18 +53,38 @@ def least(
             weakest[owner] = ORDER.index(Proof.UNDECIDED)
         else:
             found = _of_part(whole.parts.only(int(part)), known[:, variables], ladder, counts)
-            (end,) = found.ends
-            low[variables], met[variables] = end.bound, end.met
-            weakest[owner] = max(weakest[owner], int(end.asked.max()))
+            low[variables], met[variables] = found.low, found.met
+            weakest[owner] = max(weakest[owner], found.weakest)
             clock[owner] |= found.clock
     return Least(low, met, tuple(ORDER[at] for at in weakest), clock)
 
 
-def _of_part(program: Programs, known: NDArray[np.int64], ladder: Ladder, counts: NDArray[np.bool_]) -> Extremes:
-    """The least of each variable of a part that counts records, small ones first."""
+class _OfPart(NamedTuple):
+    """The least of each variable of a part, the weakest of the answers (as in ORDER), and whether the clock spoke."""
+
+    low: Array
+    met: Array
+    weakest: int
+    clock: bool
+
+
+def _of_part(program: Programs, known: NDArray[np.int64], ladder: Ladder, counts: NDArray[np.bool_]) -> _OfPart:
+    """The least of each variable of a part that counts records."""
+    if ladder.memory is None:
+        return _asked(program, known, ladder, counts)
+    key = ladder.memory.key(program, known, counts, ladder.limit)
+    if key not in ladder.memory:
+        ladder.memory[key] = _asked(program, known, ladder, counts)
+    found: _OfPart = ladder.memory[key]
+    return found
+
+
+def _asked(program: Programs, known: NDArray[np.int64], ladder: Ladder, counts: NDArray[np.bool_]) -> _OfPart:
+    """The same, asked for, small ones first."""
     pool, through = solutions_of(program, ladder)
     solutions = pool if through else np.concatenate([known, pool])  # those of a list that was stopped are met as well
     found = Extremes(program, ladder, solutions, (LEAST, None), all_there=through)
     order = np.argsort(found.ends[0].met, kind="stable")
     found.ask(found.ends, 0, order[counts[order]])
-    return found
+    (end,) = found.ends
+    return _OfPart(end.bound, end.met, int(end.asked.max()), found.clock)

@@ -2,6 +2,10 @@
 
 The second is what lies beyond the knot. Where the slope falls there, a switch lets it rise only when the first is full;
 a first variable with two values is its own switch.
+
+Good solutions are found with less: every variable gets one slope, that of the chord from its least to where it stands.
+The cheapest vertex moves; its chords are taken next, until nothing changes (slope scaling). Vertices are nearly always
+whole here, and each costs what a warm relaxation does.
 """
 
 from __future__ import annotations
@@ -12,8 +16,12 @@ import numpy as np
 
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program.bounds import Cost
-from glasshouse.program.integer import IntegerProgram
+from glasshouse.program.highs import Kept
+from glasshouse.program.integer import SAFE, IntegerProgram, Limit, largest
 from glasshouse.program.propagate import Array
+
+UNIT = 1000  # slopes are rounded to this fraction
+DESCENTS, ROUNDS = 4, 6  # beginnings, and vertices from each
 
 
 @dataclass(frozen=True)
@@ -90,3 +98,38 @@ def _falling(cost: Cost, lower: Array, upper: Array, second: Array) -> tuple[Arr
     limit = (upper[falling] - cost.knot[falling]).astype(np.float64) * lower[falling]  # of the row that links the two
     two = (cost.knot[falling] - lower[falling] == 1) & (limit < UNLIMITED)
     return falling[two], falling[~two]
+
+
+def descended(program: IntegerProgram, cost: Cost, x: Array, limit: Limit) -> Array:
+    """A solution that costs no more than x, and mostly less: the best whole vertex of a few descents.
+
+    The first begins with the chords of all costs, the others at the best solution with slopes that are changed by
+    chance (always the same).
+    """
+    steepest = max(largest(cost.below), largest(cost.above))
+    if UNIT * steepest * max(largest(program.lower), largest(program.upper), largest(cost.knot)) >= SAFE:
+        return x  # without limits there are no chords
+    kept, random, lower = Kept(program), np.random.default_rng(0), program.lower
+    base, best = cost.of(lower), int(cost.of(x).sum())
+
+    def chords(at: Array, otherwise: Array) -> Array:
+        """The slopes from the least of each variable to where it stands; where that is the least, otherwise."""
+        return np.where(at > lower, UNIT * (cost.of(at) - base) // np.maximum(at - lower, 1), otherwise)
+
+    widest = chords(program.upper, np.zeros_like(base))
+    for descent in range(DESCENTS):
+        slopes = widest
+        if descent:
+            slopes = chords(x, widest) * random.integers(UNIT // 2, 3 * UNIT // 2, len(x)) // UNIT
+        for _ in range(ROUNDS):
+            vertex = kept.relax(slopes, limit).x
+            if vertex is None:
+                break
+            found = np.rint(vertex).astype(np.int64)
+            value = int(cost.of(found).sum())
+            if value < best and program.fits(found):
+                x, best = found, value
+            before, slopes = slopes, chords(found, slopes)
+            if (before == slopes).all():
+                break
+    return x
