@@ -24,6 +24,7 @@ ORDER: list[set[str]] = [
     {"program"},
     {"mechanism"},
     {"attack", "protection"},
+    {"proofs"},
     {"assess"},
     {"report"},
     {"engine"},
