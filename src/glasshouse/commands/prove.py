@@ -68,6 +68,10 @@ def prove(
         raise InputError(f"{result} is about scenario {made['scenario']}; found {chosen.name}")
     if made["tables"] != [table.name for table in chosen.tables]:
         chosen = chosen.choose(made["tables"])
+    if told["command"] == "verify":
+        from glasshouse.commands.verify import ZEROS
+
+        chosen = chosen.with_zeros(ZEROS[made["zeros"]])
     same = {one: made.get(one) for one in {**Reading().parameters, **_READ}} != {
         one: read.parameters.get(one) for one in {**Reading().parameters, **_READ}
     }
@@ -124,7 +128,7 @@ class _Prove(Attack[Summary]):
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Any], near: Path) -> Prepared:
         from glasshouse.commands.work.prove import CERTIFICATES, Proving, defined_by, prove_unit
-        from glasshouse.commands.work.prove_counts import Counting, asked_counts, prove_counts
+        from glasshouse.commands.work.prove_counts import Counting, asked_counts, conflicts_of, prove_counts
         from glasshouse.commands.work.prove_files import is_plain
         from glasshouse.commands.work.vary import starts, with_starts
 
@@ -140,7 +144,8 @@ class _Prove(Attack[Summary]):
             )
             return Prepared(asked, items, prove_unit, {"certificates": CERTIFICATES})
         counts = asked_counts(self.of, self.result, asking.scenario)
-        counting = job.asking(Counting, definitions=about, counts=counts)
+        places = conflicts_of(self.result, asking.scenario) if self.of == "bounds" else ()
+        counting = job.asking(Counting, definitions=about, counts=counts, conflicts=places)
         return Prepared(counting, items, prove_counts, {"certificates": CERTIFICATES})
 
     def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 CERTIFICATE_BYTES, DEFINITIONS_BYTES, LINE_LENGTH = 1 << 23, 1 << 25, 1 << 16
-ROWS, ASSUMPTIONS, KINDS = 200_000, 4_000, 2_000_000  # of a certificate; kinds of record that are told apart
+ROWS, ASSUMPTIONS, KINDS = 200_000, 10_000, 2_000_000  # of a certificate; kinds of record that are told apart
 TERMS, HUGE = 50_000_000, 1 << 4096  # numbers multiplied for one certificate; the largest denominator
 FORMAT, VIPR, DEFINITIONS = "glasshouse proof 1", ".vipr", "definitions.json"
 NUMBER, WHOLE = re.compile(r"(-?[0-9]{1,60})(?:/([0-9]{1,60}))?"), re.compile(r"[0-9]{1,12}")

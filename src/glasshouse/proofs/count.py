@@ -12,8 +12,10 @@ def shown_count(space: Space, bound: int) -> tuple[Derivation, int] | None:
     """Lines that show the bound of the space's fact, or the nearest that can be shown; None: none."""
     sign = -1 if space.fact.kind == "most" else 1
     terms = {int(at): sign * int(space.times[at]) for at in np.flatnonzero(space.times)}
-    if not terms:
-        return None
+    if not terms:  # published zeros leave nobody of the description
+        derived = Derivation(space)
+        derived.summed({}, 0, ())
+        return (derived, 0) if sign < 0 else None
     step = 0
     while step <= max(bound, 64):
         derived = Derivation(space)

@@ -19,7 +19,7 @@ from glasshouse.program.highs import relax
 from glasshouse.program.integer import IntegerProgram, Limit
 from glasshouse.proofs.space import Ints, Space
 
-CASES = 400  # of one fact
+CASES, FEW = 4_000, 200  # of one fact; of a try that may be given up
 DENOMINATORS = (1, 2, 6, 12, 60, 420, 5040, 720720, 2**24)
 _CLOSE, _WHOLE = 1e-6, 1e-6
 _LIMIT = Limit(effort=50.0)
@@ -249,6 +249,36 @@ class Derivation:
             for line in kept
         ]
         self.known = []
+
+    def each(self, kind: int) -> bool:
+        """Learn how many of one kind overlap at least, from how many there are at least; False: nothing.
+
+        Either there are no more than overlap, or all k overlap.
+        """
+        space = self.space
+        k, most, m = int(space.counts[kind]), int(space.most[kind]), space.m(kind)
+        mine = {int(at): 1 for at in np.flatnonzero(space.kind_of == kind)}
+        least = min(self.least(mine) or 0, k) if most >= 0 else 0
+        if least < 1:
+            return False
+        line = self.bounded({m: 1}, least)
+        if line is None:
+            there = self.bounded(mine, least)
+            if there is None:
+                return False
+            if k == 1:
+                part = Fraction(1, most)
+                line = self._add(Line({m: 1}, 1, "rnd", {f"over:{kind}": part, there: part}))
+            else:
+                switch = space.s(kind)
+                off, on = self.assumed({switch: -1}, 0), self.assumed({switch: 1}, 1)
+                none: dict[Ref, Fraction] = {f"over:{kind}": Fraction(1), there: Fraction(1)}
+                none |= {off: Fraction(most - k)} if most > k else {}
+                first = self._add(Line({m: 1}, least, "lin", none))
+                second = self._add(Line({m: 1}, least, "lin", {f"full:{kind}": Fraction(1), on: Fraction(k)}))
+                line = self._add(Line({m: 1}, least, "uns", cases=(first, off, second, on)))
+        self.learn(line)
+        return True
 
     def chord(self, kind: int) -> bool:
         """Learn `u m >= k x` of a kind whose x is at most u, less than any single number says; else False.

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glasshouse.proofs.derivation import Derivation
+from glasshouse.proofs.derivation import CASES, FEW, Derivation
 from glasshouse.proofs.space import Space
 
+FEWER = 50  # cases for a try at less
 Parts = Sequence[tuple[Sequence[int], int]]  # kinds that stand or fall together, and how many overlap at least
 
 
@@ -18,54 +19,48 @@ def shown_overlap(space: Space, target: int, parts: Parts, *, give_up: bool = Fa
     First one line for all. Then part by part: one line, lines for single kinds, chords, and cases at last; where there
     are too many cases, less is shown: 1 less, 2, 4, ... With `give_up` only the target itself will do.
     """
-    derived = Derivation(space)
+    derived = Derivation(space, FEW if give_up else CASES)
     whole = {space.m(kind): 1 for kind in range(len(space.counts))}
     if derived.bounded(whole, target) is not None:
         return derived, target
     lines, total = [], 0
     for kinds, wanted in parts:
-        if wanted < 1:
-            continue
-        terms = {space.m(kind): 1 for kind in kinds}
-        found = _part(derived, kinds, wanted)
-        step = 1
-        if found is None and give_up:
+        found = _part(derived, kinds, wanted, give_up=give_up) if wanted > 0 else None
+        if wanted > 0 and give_up and (found is None or found[1] < wanted):
             return None
-        while found is None and wanted - step > 0:
-            derived.left = max(derived.left, 0) + 50
-            found = _cases(derived, terms, wanted - step)
-            wanted, step = (wanted, step * 2) if found is None else (wanted - step, step)
         if found is not None:
-            lines.append(found)
-            total += wanted
+            lines.append(found[0])
+            total += found[1]
     if not total:
         return None
-    if len(lines) > 1 or len(derived.lines) - 1 not in lines or len(parts) > 1:
-        derived.summed(whole, total, lines)
+    derived.summed(whole, total, lines)
     return derived, total
 
 
-def _part(derived: Derivation, kinds: Sequence[int], wanted: int) -> int | None:
+def _part(derived: Derivation, kinds: Sequence[int], wanted: int, *, give_up: bool) -> tuple[int, int] | None:
+    """A line for the overlap of some kinds, and how large it is."""
     space = derived.space
     terms = {space.m(kind): 1 for kind in kinds}
     known = len(derived.known)
     found = derived.bounded(terms, wanted)
-    if found is None:
-        for kind in kinds:
-            least = derived.least({space.m(kind): 1})
-            if least is not None and least > 0:
-                line = derived.bounded({space.m(kind): 1}, least)
-                if line is not None:
-                    derived.learn(line)
-        found = derived.bounded(terms, wanted)
-    if found is None:
-        for kind in kinds:
-            derived.chord(kind)
-        found = derived.bounded(terms, wanted)
+    for step in (derived.each, derived.chord):
+        if found is None:
+            for kind in kinds:
+                step(kind)
+            found = derived.bounded(terms, wanted)
     if found is None:
         found = _cases(derived, terms, wanted)
+    less = wanted
+    if found is None and not give_up:
+        sure, step_down = max(derived.least(terms) or 0, 0), 1
+        while found is None and less > sure:
+            less, step_down = max(wanted - step_down, sure), 2 * step_down
+            derived.left = max(derived.left, FEWER)
+            found = (
+                (derived.bounded(terms, less) if less > 0 else None) if less == sure else _cases(derived, terms, less)
+            )
     del derived.known[known:]
-    return found
+    return None if found is None else (found, less)
 
 
 def _cases(derived: Derivation, terms: dict[int, int], wanted: int) -> int | None:

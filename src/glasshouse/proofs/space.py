@@ -32,6 +32,7 @@ class Space:
     kind_of: Ints  # of each group; -1 of none
     times: Ints  # of each group: how often the count that is asked for counts it
     most: Ints  # of each kind of the fact's records; -1: no limit
+    example: tuple[tuple[str, tuple[int, ...]], ...]  # of each group, a place and a record
 
     @cached_property
     def counts(self) -> Ints:
@@ -70,6 +71,7 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
     shown = fact.kind == "contradiction"
     keys: dict[Key, int] = {}
     blocks: list[tuple[sparse.csr_matrix, list[int], Ints, Ints]] = []
+    records: list[tuple[str, tuple[int, ...]]] = []
     most = np.full(len(fact.records), -1, np.int64)
     for place in fact.places:
         code = {level: defined.area(place, level) for level in fact.levels}
@@ -77,6 +79,7 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
         high = np.array([UNLIMITED if top is None else top for _, top in values], np.int64)
         dead = 0 if shown else sum(kinds.of[numbers[at]] for at in np.flatnonzero(high == 0))
         alive = kinds.alive(dead)
+        records += [(place, record) for record, _, _ in alive]
         mask = (1 << width) - 1
         size = max((width + 7) // 8, 1)
         raw = b"".join((boxes & mask).to_bytes(size, "little") for _, _, boxes in alive)
@@ -97,7 +100,7 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
         sparse.csr_matrix((part.data, np.array(at, np.int64)[part.indices], part.indptr), (part.shape[0], len(keys)))
         for part, at, _, _ in blocks
     ]
-    columns, kind_of, times = _merged(
+    columns, kind_of, times, first_of = _merged(
         sparse.vstack(wide, format="csr"),
         np.concatenate([one[2] for one in blocks]),
         np.concatenate([one[3] for one in blocks]),
@@ -110,7 +113,8 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
     names = tuple(name if level == defined.place and alone else f"{name}@{code}" for level, code, name in keys)
     matrix = columns.T.tocsr()
     matrix.sort_indices()
-    return Space(fact, tuple(keys), names, matrix, low, high, kind_of, times, most)
+    example = tuple(records[one] for one in first_of)
+    return Space(fact, tuple(keys), names, matrix, low, high, kind_of, times, most, example)
 
 
 def _counts_all(published: Published, fact: Fact, key: Key) -> bool:
@@ -122,7 +126,7 @@ def _times(fact: Fact, record: tuple[int, ...]) -> int:
     return sum(all(bits >> record[at] & 1 for at, bits in box.items()) for box in fact.where)
 
 
-def _merged(columns: sparse.csr_matrix, kind: Ints, times: Ints) -> tuple[sparse.csr_matrix, Ints, Ints]:
+def _merged(columns: sparse.csr_matrix, kind: Ints, times: Ints) -> tuple[sparse.csr_matrix, Ints, Ints, Ints]:
     """Kinds of record with the same column are one, in the order of the first."""
     columns.sort_indices()
     seen: dict[tuple[bytes, bytes, int, int], int] = {}
@@ -132,4 +136,4 @@ def _merged(columns: sparse.csr_matrix, kind: Ints, times: Ints) -> tuple[sparse
         if part.start < part.stop or kind[row] >= 0 or times[row]:
             seen.setdefault(key, row)
     first = np.array(list(seen.values()), np.int64)
-    return columns[first], kind[first], times[first]
+    return columns[first], kind[first], times[first], first

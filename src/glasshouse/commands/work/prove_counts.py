@@ -19,6 +19,7 @@ from glasshouse.model.release import counted
 from glasshouse.model.schema import Predicate
 from glasshouse.proofs.certificate import body, header
 from glasshouse.proofs.check_proof import Definitions, Kinds, Published, fact_of
+from glasshouse.proofs.contradiction import shown_contradiction
 from glasshouse.proofs.count import shown_count
 from glasshouse.proofs.definitions import boxed
 from glasshouse.proofs.overlap import pruned
@@ -46,6 +47,7 @@ class Counting(Job):
 
     definitions: bytes = b""
     counts: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)  # by place
+    conflicts: tuple[str, ...] = ()  # places whose numbers cannot all be true
 
     @cached_property
     def defined(self) -> Definitions:
@@ -101,11 +103,22 @@ def _claims(folder: Path, scenario: Scenario) -> Iterator[tuple[str, Count]]:
         yield code, Count(f"claim-{number}", where, low if low > 0 else None, high, proof)
 
 
+def conflicts_of(folder: Path, scenario: Scenario) -> tuple[str, ...]:
+    """The places whose numbers cannot all be true, as bounds says."""
+    path = folder / "conflicts.parquet"
+    frame = pl.read_parquet(path).filter(pl.col("level") == scenario.geography.place) if path.is_file() else None
+    return () if frame is None else tuple(frame["geoid"].to_list())
+
+
 def prove_counts(job: Counting, item: Item) -> Done:
     """One unit: certificates of the counts of its places, a file for each side."""
     published = held(job.defined, item.unit, None)
     rows: list[tuple[object, ...]] = []
     for code in item.unit.counts.places:
+        if code in job.conflicts:
+            reached, text = _contradiction(job, published, code)
+            file = f"{code}-contradiction.vipr" if text else ""
+            rows.append((item.code, code, "contradiction", file, 0, reached, "exact", 0, text))
         shown: dict[tuple[Where, str, int], tuple[str, int]] = {}  # claims in other words may be the same count
         for count in job.counts.get(code, ()):
             for side, bound in (("least", count.low), ("most", count.high)):
@@ -138,3 +151,13 @@ def _shown(job: Counting, published: Published, code: str, count: Count, side: s
     said |= {"bound": reached}
     fact = fact_of(json.dumps(said), job.defined)
     return reached, "\n".join([*header(said, ()), body(fact, published, job.kinds, derived)])
+
+
+def _contradiction(job: Counting, published: Published, code: str) -> tuple[int, str]:
+    said = {"fact": "contradiction", "places": [code], "levels": [job.scenario.geography.place]}
+    fact = fact_of(json.dumps(said), job.defined)
+    found = shown_contradiction(space_of(fact, published, job.kinds))
+    if found is None:
+        return -1, ""
+    pruned(found.derived)
+    return 0, "\n".join([*header(said, found.witnesses), body(fact, published, job.kinds, found.derived)])
