@@ -48,7 +48,7 @@ def toy(seed: int, *, intervals: bool = False) -> tuple[Json, Rows, dict[str, li
         "format": "glasshouse proof 1", "scenario": "toy", "place": "house", "levels": {"street": 2, "house": 3},
         "mapping": {},
         "attributes": [{"name": f"a{n}", "levels": [f"l{i}" for i in range(s)]} for n, s in enumerate(SIZES)],
-        "compare": {f"a{n}": list(range(size)) for n, size in enumerate(SIZES)},
+        "compare": {f"a{n}": [i if seed % 2 else min(i, 1) for i in range(size)] for n, size in enumerate(SIZES)},
         "impossible": [{"where": {f"a{n}": str(v) for n, v in enumerate(zero)}} for zero in zeros],
         "absent": "zero", "all_places": bool(rng.random() < 0.7), "assumed": [], "aside": [], "totals": [],
         "numbers": numbers,
@@ -123,8 +123,9 @@ def facts(definitions: Json, rows: Rows, records: dict[str, list[tuple[int, ...]
         base: Json = {"places": ["A1a"], "levels": levels}
         if not definitions["numbers"]["street"] and len(levels) > 1:
             continue
-        kinds = sorted(set(records["A1a"]))
-        said = base | {"fact": "overlap", "records": [[records["A1a"].count(one), *one] for one in kinds]}
+        compare = [definitions["compare"][one["name"]] for one in definitions["attributes"]]
+        compared = [tuple(of[level] for of, level in zip(compare, one, strict=True)) for one in records["A1a"]]
+        said = base | {"fact": "overlap", "records": [[compared.count(one), *one] for one in sorted(set(compared))]}
         best = extreme(definitions, rows, said)
         if best:
             yield said | {"bound": best, "total": ["T_01"]}

@@ -302,3 +302,37 @@ def test_the_checker_runs_without_glasshouse(tmp_path: Path) -> None:
     ended = subprocess.run(run, capture_output=True, text=True, check=False)
     assert ended.returncode == 1 and "REFUSED" in ended.stdout and not ended.stderr
     assert subprocess.run(run[:4], capture_output=True, check=False).returncode == 2
+
+
+def test_a_count_that_divides_what_nobody_tells_apart_is_refused(tmp_path: Path) -> None:
+    definitions, _, _ = toy(4)
+    definitions["numbers"] = {"house": {"T_01": {"table": "T", "says": "everybody", "counts": [{}]}}, "street": {}}
+    definitions["impossible"], definitions["compare"]["a0"] = [], [0, 0, 0]
+    rows = [["house", "A1a", "T_01", "2", "2"]]
+    hashes = write(tmp_path, definitions, rows)
+    said: Json = {"fact": "least", "places": ["A1a"], "levels": ["house"], "where": [{"a0": "0"}], "bound": 2}
+    text = (
+        f"% fact {json.dumps(said)}\nVER 1.0\nVAR 1\nx0\nINT 1\n0\nOBJ min\n1 0 1\nCON 1 0\nT_01 E 2 1 0 1\n"
+        "RTP range 2 inf\nSOL 0\nDER 1\na G 2 OBJ { lin 1 0 1 } -1\n"
+    )
+    assert not is_true(definitions, rows, said)
+    assert verdict(tmp_path, finish(text, hashes)) == (False, "the count divides records that are not told apart")
+    every = said | {"where": [{}]}
+    assert verdict(tmp_path, finish(text.replace(json.dumps(said), json.dumps(every)), hashes))[0]
+
+
+def test_what_is_published_must_be_in_the_file(tmp_path: Path) -> None:
+    """A subtotal that no row has is not 0: the definitions may not call it published unless they say it is assumed."""
+    definitions, rows, records = toy(5)
+    said = next(facts(definitions, rows, records))
+    definitions["numbers"]["house"]["T_02"] = {"table": "T", "says": "nobody", "counts": [{"a0": "0"}]}
+    for totals, assumed, accepted in (([], [], True), (["T_02"], [], False), (["T_02"], ["T_02"], True)):
+        write(tmp_path, definitions | {"totals": totals, "assumed": assumed}, rows)
+        if accepted:
+            check_proof.read_published(
+                tmp_path / "published.csv",
+                check_proof.Definitions((tmp_path / "definitions.json").read_bytes()),
+                ["A1a"],
+            )
+        else:
+            assert not verdict(tmp_path, finish(f"% fact {json.dumps(said)}\nVER 1.0\n", ("", "")))[0]

@@ -233,18 +233,9 @@ def fact_of(text: str, defined: Definitions) -> Fact:
         where, bound = tuple(defined.box(one) for one in said.get("where", [])), whole(said.get("bound", 0))
         apart = all(len(set(some)) == len(some) for some in (places, levels, [one[1] for one in records]))
         single = not records or (len(places) == 1 and min(records)[0] > 0)
-        needs = {
-            "overlap": (True, False),
-            "least": (False, True),
-            "most": (False, True),
-            "contradiction": (False, False),
-        }
-        if (
-            not apart
-            or not single
-            or needs[kind] != (bool(records), bool(where))
-            or not set(levels) <= set(defined.numbers)
-        ):
+        needs = {"overlap": "records", "least": "where", "most": "where", "contradiction": ""}[kind]
+        has = "records" * bool(records) + "where" * bool(where)
+        if not (apart and single and has == needs and set(levels) <= set(defined.numbers)):
             raise ValueError
         if bound < (kind in ("overlap", "least")) or not places:
             raise Refused("the fact says nothing")
@@ -280,6 +271,9 @@ class Model:
                 if column or mine >= 0 or times:
                     groups[column, mine, times] = None
         self.groups = list(groups)  # kinds with the same column are one variable
+        for at, bits in (one for box in fact.where for one in box.items()):
+            if any((bits >> level ^ bits >> kinds.classes[at][key]) & 1 for level, key in enumerate(kinds.levels[at])):
+                raise Refused("the count divides records that are not told apart")
         self.most: list[int] = []  # the smallest published number that counts every record of a kind
         for (count, _), boxes in zip(fact.records, cover, strict=True):
             over = [high // (boxes & bits).bit_count() for bits, high in highs if boxes & bits and high is not None]
@@ -576,6 +570,8 @@ def check(folder: Path, tables: Path, files: Sequence[Path]) -> Iterator[tuple[P
                 if count
                 else []
             )
+            if len(set(names)) < len(names):
+                raise Refused("a row is named twice")
             model = Model(fact, published, by_levels[fact.levels], (name for name in names if ":" not in name))
             show(text, model, names)
             yield path, True, statement(model, head.get("witness", []))

@@ -69,7 +69,13 @@ def written(folder: Path, job: Job, file: TableFile, asking: Asking, *, finest: 
         tables = folder / PUBLISHED
         made_from = {"name": asking.tables.name, "sha256": sha256(asking.tables) if asking.tables.is_file() else ""}
     about = defined_by(
-        job, file, finest=finest, assume=assume, plain=plain, aside=_aside(asking, plain=plain), made_from=made_from
+        job,
+        file,
+        finest=finest,
+        assume=assume,
+        plain=plain,
+        aside=_aside(asking, job, plain=plain),
+        made_from=made_from,
     )
     put(DEFINITIONS, about)
     put(CHECKER, (resources.files("glasshouse") / "proofs" / CHECKER).read_bytes())
@@ -124,8 +130,9 @@ def _names(path: Path) -> list[str]:
     return sorted(found["variable"].drop_nulls().to_list())
 
 
-def _aside(asking: Asking, *, plain: bool) -> Collection[str]:
-    used = {line.variable for table in asking.scenario.tables for line in table.lines}
+def _aside(asking: Asking, job: Job, *, plain: bool) -> Collection[str]:
+    """Names in the file of which the certificates make no use; no name is another spelling of one that they use."""
+    used = {*job.published.variables, *job.published.around_variables}
     return [name for name in _names(asking.tables) if name not in used] if plain else ()
 
 
