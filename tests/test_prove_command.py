@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import glasshouse as gh
-from glasshouse.commands.prove import Proved
+from glasshouse.commands.proving.prove import Proved
 from glasshouse.commands.vary import Varied
 from glasshouse.errors import InputError
 from tests.bounds_sample import NORLAND

@@ -19,7 +19,7 @@ from glasshouse.errors import InputError, unknown
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
 
-    from glasshouse.commands.prove import Proved
+    from glasshouse.commands.proving.prove import Proved
     from glasshouse.engine.job import Item, Job
     from glasshouse.engine.runner import Tally
 
@@ -41,7 +41,7 @@ class Varied(Result[Summary]):
 
     def prove(self, tables: Path | str, **more: Any) -> Proved:
         """Certificates of what was found, from the same published tables (`gh.prove`)."""
-        from glasshouse.commands.prove import prove
+        from glasshouse.commands.proving.prove import prove
 
         return prove(cast(Path, self), tables=cast(Path, tables), **more)  # a result will do where a folder is expected
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from glasshouse.commands.attack import Attacked, Concluded
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
-    from glasshouse.commands.work.prove_files import Written
+    from glasshouse.commands.proving.files import Written
 
 CERTIFIED, WEAKER, OPEN, REFUSED = "certified", "weaker", "open", "refused"
 

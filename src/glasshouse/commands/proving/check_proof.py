@@ -104,7 +104,7 @@ def _excerpt_wrong(proofs: Path, tables: Path, made_from: dict[str, str], scenar
     """Is published.csv what this file says? It is read by Glasshouse, as the result was."""
     import csv
 
-    from glasshouse.commands.work.prove_files import excerpt
+    from glasshouse.commands.proving.files import excerpt
     from glasshouse.engine.job import make_job
     from glasshouse.engine.manifest import sha256
 

@@ -11,9 +11,9 @@ from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Open
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import Reading, Solving
 from glasshouse.commands.over_units import over_units
+from glasshouse.commands.proving.words import Summary
 from glasshouse.commands.reconstruct import Units
 from glasshouse.commands.result import Result
-from glasshouse.commands.words.prove import Summary
 from glasshouse.errors import InputError
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
@@ -127,9 +127,9 @@ class _Prove(Attack[Summary]):
         return opened
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Any], near: Path) -> Prepared:
-        from glasshouse.commands.work.prove import CERTIFICATES, Proving, defined_by, prove_unit
-        from glasshouse.commands.work.prove_counts import Counting, asked_counts, conflicts_of, prove_counts
-        from glasshouse.commands.work.prove_files import is_plain
+        from glasshouse.commands.proving.counts import Counting, asked_counts, conflicts_of, prove_counts
+        from glasshouse.commands.proving.facts import CERTIFICATES, Proving, defined_by, prove_unit
+        from glasshouse.commands.proving.files import is_plain
         from glasshouse.commands.work.vary import starts, with_starts
 
         file: Any = self.held["file"]
@@ -162,8 +162,8 @@ class _Prove(Attack[Summary]):
         return notes
 
     def conclude(self, asking: Asking, job: Job, tally: Tally, folder: Path, said: Attacked) -> Concluded[Summary]:
-        from glasshouse.commands.words.prove import summarise
-        from glasshouse.commands.work.prove_files import written
+        from glasshouse.commands.proving.files import written
+        from glasshouse.commands.proving.words import summarise
 
         file: Any = self.held["file"]
         found = written(folder, job, file, asking, finest=bool(self.made.get("finest", False)))

@@ -12,7 +12,7 @@ import polars as pl
 
 from glasshouse.assess.hidden import ASKED
 from glasshouse.attack.claims.spelling import code_of, parted
-from glasshouse.commands.work.prove import CERTIFICATES, held
+from glasshouse.commands.proving.facts import CERTIFICATES, held
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import counted

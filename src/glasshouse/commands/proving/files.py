@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from glasshouse.commands.attack import Asking
-from glasshouse.commands.words.prove import CERTIFIED, OPEN, REFUSED, WEAKER
-from glasshouse.commands.work.prove import defined_by
+from glasshouse.commands.proving.facts import defined_by
+from glasshouse.commands.proving.words import CERTIFIED, OPEN, REFUSED, WEAKER
 from glasshouse.engine.job import Job
 from glasshouse.engine.manifest import sha256
 from glasshouse.files.output import private_file

@@ -19,10 +19,12 @@ from glasshouse.files.tables import TableFile
 from glasshouse.model.records import UNLIMITED, Codes
 from glasshouse.model.release import counts_everyone
 from glasshouse.model.schema import EVERYONE
+from glasshouse.program.integer import Proof
 from glasshouse.program.propagate import Array
 from glasshouse.proofs.certificate import Witness, body, header
 from glasshouse.proofs.check_proof import Definitions, Kinds, Published, fact_of
 from glasshouse.proofs.definitions import definitions
+from glasshouse.proofs.derivation import CASES, FEW
 from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
 from glasshouse.proofs.space import space_of
 from glasshouse.proofs.witness import Classes, in_full, realised
@@ -170,15 +172,15 @@ class _Place:
             wanted = int(overlap.sum())
             before = str(far.proof[self.at])
             if wanted:
-                shown, text = self._shown(cells, counts, self._parts(cells, overlap), wanted, total, farthest)
+                shown, text = self._shown(cells, counts, self._parts(cells, overlap), wanted, total, farthest, before)
                 yield "solvar", name if text else "", wanted, shown, before, population, text
             if wanted == population:
                 yield "certain", name, wanted, shown, str(far.certain_proof[self.at]), population, ""
         if bound and not (total and wanted == population):
             some = np.flatnonzero(certain > 0)
             each = [([kind], int(certain[one])) for kind, one in enumerate(some)]
-            shown, text = self._shown(cells[some], certain[some], each, bound, [], farthest)
             proof = str(far.certain_proof[self.at])
+            shown, text = self._shown(cells[some], certain[some], each, bound, [], farthest, proof)
             yield "certain", f"{self.code}-certain.vipr" if text else "", bound, shown, proof, population, text
 
     def _farthest(self) -> dict[int, int]:
@@ -198,7 +200,14 @@ class _Place:
         return [(some, int(overlap[some].sum())) for _, some in sorted(found.items())]
 
     def _shown(
-        self, cells: Array, counts: Array, parts: Parts, wanted: int, total: list[str], farthest: Mapping[int, int]
+        self,
+        cells: Array,
+        counts: Array,
+        parts: Parts,
+        wanted: int,
+        total: list[str],
+        farthest: Mapping[int, int],
+        before: str,
     ) -> tuple[int, str]:
         """The overlap that is shown, and the text; first with the numbers of the place alone."""
         classes = self.varied.kinds.cells.codes
@@ -209,7 +218,8 @@ class _Place:
                     "bound": wanted}  # fmt: skip
             fact = fact_of(json.dumps(said), self.job.defined)
             last = len(levels) == len(list(self.job.kinds)[-1])
-            found = shown_overlap(space_of(fact, self.published, kinds), wanted, parts, give_up=not last)
+            cases = CASES if last and before != Proof.UNDECIDED else FEW
+            found = shown_overlap(space_of(fact, self.published, kinds), wanted, parts, give_up=not last, cases=cases)
             if found is None or found[1] <= best[0]:
                 continue
             derived, shown = found
