@@ -136,6 +136,13 @@ def facts(definitions: Json, rows: Rows, records: dict[str, list[tuple[int, ...]
             most = extreme(definitions, rows, base | {"fact": "most", "where": where})
             if most is not None:
                 yield base | {"fact": "most", "where": where, "bound": most}
+    if definitions["numbers"]["street"] and len(records["A1a"]) + len(records["A1b"]) <= 5:  # both together
+        base = {"places": ["A1a", "A1b"], "levels": ["house", "street"], "where": [{"a0": "0"}]}
+        for said in (base, base | {"within": ["A1b"]}):
+            for side in ("least", "most"):
+                best = extreme(definitions, rows, said | {"fact": side})
+                if best is not None and (best or side == "most"):
+                    yield said | {"fact": side, "bound": best}
 
 
 # The oracle
@@ -157,7 +164,8 @@ def is_true(definitions: Json, rows: Rows, said: Json, used: set[tuple[str, str,
 
 def _value(definitions: Json, said: Json, x: dict[tuple[str, tuple[int, ...]], int]) -> int:
     if said["fact"] != "overlap":
-        return sum(times * _times(said["where"], kind) for (_, kind), times in x.items())
+        within = said.get("within", said["places"])
+        return sum(times * _times(said["where"], kind) for (place, kind), times in x.items() if place in within)
     compare = [definitions["compare"][one["name"]] for one in definitions["attributes"]]
     have: dict[tuple[int, ...], int] = {}
     for (_, kind), times in x.items():

@@ -221,6 +221,7 @@ class Fact:
     levels: tuple[str, ...]  # whose numbers are used
     records: tuple[tuple[int, tuple[int, ...]], ...]  # of an overlap: how many, and the classes they are compared in
     where: tuple[Box, ...]  # of a count: what is counted
+    within: tuple[str, ...]  # of a count: in which of the places
     bound: int
     total: tuple[str, ...]  # numbers that together count every record of the place once
 
@@ -231,15 +232,16 @@ def fact_of(text: str, defined: Definitions) -> Fact:
         kind, places, levels = said["fact"], tuple(map(str, said["places"])), tuple(map(str, said["levels"]))
         records = tuple((whole(one[0]), tuple(map(whole, one[1:]))) for one in said.get("records", []))
         where, bound = tuple(defined.box(one) for one in said.get("where", [])), whole(said.get("bound", 0))
+        within = tuple(map(str, said.get("within", places)))
         apart = all(len(set(some)) == len(some) for some in (places, levels, [one[1] for one in records]))
         single = not records or (len(places) == 1 and min(records)[0] > 0)
         needs = {"overlap": "records", "least": "where", "most": "where", "contradiction": ""}[kind]
         has = "records" * bool(records) + "where" * bool(where)
         if not (apart and single and has == needs and set(levels) <= set(defined.numbers)):
             raise ValueError
-        if bound < (kind in ("overlap", "least")) or not places:
+        if bound < (kind in ("overlap", "least")) or not places or not set(within) <= set(places):
             raise Refused("the fact says nothing")
-        return Fact(kind, places, levels, records, where, bound, tuple(map(str, said.get("total", []))))
+        return Fact(kind, places, levels, records, where, within, bound, tuple(map(str, said.get("total", []))))
 
 
 class Model:
@@ -263,7 +265,7 @@ class Model:
             # boxes of numbers that are 0 hold nobody; a contradiction names every number that it uses
             dead = 0 if fact.kind == "contradiction" else sum(bits for bits, high in highs if high == 0)
             for record, kind, boxes in kinds.alive(dead):
-                mine, times = number.get(kind, -1), self.times(record)
+                mine, times = number.get(kind, -1), self.times(record, place)
                 if mine >= 0:
                     cover[mine] &= boxes
                 once = once and (not total or sum((boxes & kinds.of[k[0], k[2]]).bit_count() for k in total) == 1)
@@ -284,9 +286,11 @@ class Model:
         self.names = [f"x{at}" for at in range(len(groups))] + [f"m{at}" for at in range(len(fact.records))] + several
         self.at = {name: at for at, name in enumerate(self.names)}
 
-    def times(self, record: Sequence[int]) -> int:
-        """How often the count that the fact is about counts a record."""
-        return sum(all(bits >> record[at] & 1 for at, bits in box.items()) for box in self.fact.where)
+    def times(self, record: Sequence[int], place: str) -> int:
+        """How often the count that the fact is about counts a record of a place."""
+        return (place in self.fact.within) * sum(
+            all(bits >> record[at] & 1 for at, bits in box.items()) for box in self.fact.where
+        )
 
     def number(self, name: str) -> Key:
         """The published number that a row is. NAME alone is of the first place, NAME@CODE of another or an area."""
@@ -438,12 +442,8 @@ def show(text: str, model: Model, names: Sequence[str]) -> None:
         under.append(rests)
         if len(assumed) > ASSUMPTIONS:
             raise Refused("the certificate has too many cases")
-    if (
-        words.next != len(words.words)
-        or under[-1:] != [0]
-        or len(rows) == len(names)
-        or not rows[-1].dominates(model.goal)
-    ):
+    ended = words.next == len(words.words) and len(rows) > len(names) and not under[-1]
+    if not ended or not rows[-1].dominates(model.goal):
         raise Refused("the last line does not show the fact, or something stands after it")
 
 
@@ -469,9 +469,8 @@ def covers(one: Row, other: Row) -> bool:
     """Is every whole point in one of the two: at most a whole number, or at least the next?"""
     low, high = (one, other) if one.sense == "L" else (other, one)
     integers = all(value.denominator == 1 for value in (low.right, *low.terms.values()))
-    return (
-        integers and (low.sense, high.sense) == ("L", "G") and low.terms == high.terms and high.right == low.right + 1
-    )
+    beside = low.terms == high.terms and high.right == low.right + 1
+    return integers and beside and (low.sense, high.sense) == ("L", "G")
 
 
 def recounted(text: str, model: Model) -> tuple[int, str]:
@@ -490,7 +489,7 @@ def recounted(text: str, model: Model) -> tuple[int, str]:
                 if whole(times) < 1 or min(record) < 0 or place not in fact.places or inside & kinds.zeros:
                     raise ValueError
                 found[kind] = found.get(kind, 0) + times
-                asked += times * model.times(record)
+                asked += times * model.times(record, place)
                 for (at_level, name), bits in kinds.of.items():
                     if inside & bits:
                         key = at_level, defined.area(place, at_level), name
@@ -527,6 +526,7 @@ def statement(model: Model, witnesses: Sequence[str]) -> str:
             "".join(f" {attributes[a][0]} {'|'.join(some)}" for a, some in box) for box in sides
         )
     where = f"{model.defined.place} {', '.join(fact.places)}{around}"
+    what += "" if fact.within == fact.places else f" in {', '.join(fact.within)}"
     side = "at most" if fact.kind == "most" else "at least"
     return f"Every set that fits the numbers of {where} has {side} {fact.bound} {what}{exactly}."
 

@@ -19,7 +19,7 @@ from glasshouse.program.highs import relax
 from glasshouse.program.integer import IntegerProgram, Limit
 from glasshouse.proofs.space import Ints, Space
 
-CASES, FEW = 4_000, 200  # of one fact; of a try that may be given up
+CASES, FEW = 4_000, 100  # of one fact; of a try that may be given up
 DENOMINATORS = (1, 2, 6, 12, 60, 420, 5040, 720720, 2**24)
 _CLOSE, _WHOLE = 1e-6, 1e-6
 _LIMIT = Limit(effort=50.0)

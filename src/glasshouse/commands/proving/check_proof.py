@@ -28,7 +28,7 @@ class Verdicts:
     of_excerpt: bool  # the certificates are about an excerpt, which was compared with the file
 
 
-class Checked(Result[Verdicts]):
+class ProofsChecked(Result[Verdicts]):
     """Whether certificates are accepted."""
 
     @property
@@ -50,7 +50,7 @@ def check_proof(
         str, Opt("The folder of the scenario, where it is no built-in one and the tables are no long CSV.", short="-s")
     ] = "",
     read: Reading = Reading(),  # noqa: B008  # frozen
-) -> Checked:
+) -> ProofsChecked:
     """Are these certificates true? Checked in fractions against the published numbers, by a program on its own."""
     from glasshouse.engine.lifecycle import told
     from glasshouse.proofs.check_proof import DEFINITIONS, VIPR, Refused, check
@@ -84,7 +84,7 @@ def check_proof(
     summary = Verdicts(
         str(tables), len(files), accepted, max(refused, len(reasons)), tuple(reasons), made_from is not None
     )
-    return Checked(told("check-proof", summary, lines))
+    return ProofsChecked(told("check-proof", summary, lines))
 
 
 def _made_from(path: Path) -> dict[str, str] | None:

@@ -27,6 +27,8 @@ from glasshouse.proofs.space import space_of
 from glasshouse.scenarios.counting import read_count
 from glasshouse.scenarios.load import Scenario
 
+TOGETHER = 40  # places of an area that are looked at together
+MOST_KINDS = 100_000  # of record, in all places of a contradiction
 Where = tuple[tuple[tuple[str, str], ...], ...]  # boxes of levels
 
 
@@ -39,6 +41,7 @@ class Count:
     low: int | None  # None: nothing to be shown on this side
     high: int | None
     proof: str
+    wide: bool = False  # the numbers of the area around are needed, or it is about the area
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,12 @@ class Counting(Job):
     def kinds(self) -> Kinds:
         return Kinds(self.defined, (self.scenario.geography.place,))
 
+    @cached_property
+    def wide(self) -> Kinds | None:
+        """The same with the numbers of the area around."""
+        place, area = self.scenario.geography.place, self.area_level
+        return None if area is None else Kinds(self.defined, (place, area))
+
 
 def asked_counts(of: str, folder: Path, scenario: Scenario) -> dict[str, tuple[Count, ...]]:
     """What a result says of counts of single places: numbers that are known better than printed, or claims."""
@@ -71,17 +80,18 @@ def _where(scenario: Scenario, predicates: list[Predicate]) -> Where:
 
 
 def _bounds(folder: Path, scenario: Scenario) -> Iterator[tuple[str, Count]]:
-    place = scenario.geography.place
+    geography = scenario.geography
     lines = {line.variable: (table, line) for table in scenario.tables for line in table.lines}
-    frame = pl.read_parquet(folder / "bounds.parquet").filter(pl.col("level") == place)
-    columns = "geoid", "table", "variable", "lower", "upper", "low", "high", "proof"
-    for code, table, name, lower, upper, low, high, proof in frame.select(columns).iter_rows():
+    frame = pl.read_parquet(folder / "bounds.parquet")
+    frame = frame.filter(pl.col("level").is_in([one for one in geography.levels if geography.within_unit(one)]))
+    columns = "geoid", "table", "variable", "lower", "upper", "low", "high", "proof", "scope"
+    for code, table, name, lower, upper, low, high, proof, scope in frame.select(columns).iter_rows():
         predicates = [read_count(scenario.schema, name)] if table == ASKED else counted(*lines[name])
         least = low if low > max(lower or 0, 0) or (low == high and low > 0) else None
         most = high if high is not None and (upper is None or high < upper or low == high) else None
         label = name if table != ASKED else f"count-{abs(hash_of(name)) % 10**8:08d}"
         if least is not None or most is not None:
-            yield code, Count(label, _where(scenario, predicates), least, most, proof)
+            yield code, Count(label, _where(scenario, predicates), least, most, proof, scope != geography.place)
 
 
 def hash_of(text: str) -> int:
@@ -104,17 +114,20 @@ def _claims(folder: Path, scenario: Scenario) -> Iterator[tuple[str, Count]]:
 
 
 def conflicts_of(folder: Path, scenario: Scenario) -> tuple[str, ...]:
-    """The places whose numbers cannot all be true, as bounds says."""
-    path = folder / "conflicts.parquet"
-    frame = pl.read_parquet(path).filter(pl.col("level") == scenario.geography.place) if path.is_file() else None
-    return () if frame is None else tuple(frame["geoid"].to_list())
+    """The places and areas whose numbers cannot all be true, as bounds says."""
+    path, geography = folder / "conflicts.parquet", scenario.geography
+    if not path.is_file():
+        return ()
+    levels = [one for one in geography.levels if geography.within_unit(one)]
+    return tuple(pl.read_parquet(path).filter(pl.col("level").is_in(levels))["geoid"].to_list())
 
 
 def prove_counts(job: Counting, item: Item) -> Done:
-    """One unit: certificates of the counts of its places, a file for each side."""
-    published = held(job.defined, item.unit, None)
+    """One unit: certificates of the counts of its places, and of its areas, a file for each side."""
+    published = held(job.defined, item.unit, job.area_level)
     rows: list[tuple[object, ...]] = []
-    for code in item.unit.counts.places:
+    areas = () if item.unit.areas is None else item.unit.areas.places
+    for code in (*item.unit.counts.places, *areas):
         if code in job.conflicts:
             reached, text = _contradiction(job, published, code)
             file = f"{code}-contradiction.vipr" if text else ""
@@ -133,31 +146,59 @@ def prove_counts(job: Counting, item: Item) -> Done:
                 fact = f"{count.name} {side}"
                 rows.append((item.code, code, fact, file, bound, reached, count.proof, 0, text))
     frame = pl.DataFrame(rows, schema=CERTIFICATES, orient="row")
-    return Done({"certificates": frame}, {"places": len(item.unit.counts.places)})
+    return Done({"certificates": frame}, {"places": int(item.unit.named.sum())})
 
 
 def _shown(job: Counting, published: Published, code: str, count: Count, side: str, bound: int) -> tuple[int, str]:
-    levels = [job.scenario.geography.place]
-    said = {"fact": side, "places": [code], "levels": levels, "where": [dict(one) for one in count.where],
-            "bound": bound}  # fmt: skip
-    if not count.where:
-        return -1, ""
-    fact = fact_of(json.dumps(said), job.defined)
-    found = shown_count(space_of(fact, published, job.kinds), bound)
-    if found is None:
-        return -1, ""
-    derived, reached = found
-    pruned(derived)
-    said |= {"bound": reached}
-    fact = fact_of(json.dumps(said), job.defined)
-    return reached, "\n".join([*header(said, ()), body(fact, published, job.kinds, derived)])
+    """The bound that is shown, and the text: of the place alone, or with all places of the area around."""
+    place = job.scenario.geography.place
+    tries: list[tuple[Kinds, dict[str, object]]] = []
+    alone = len(published.inside.get((place, code), ())) == 1
+    if alone:
+        tries.append((job.kinds, {"places": [code], "levels": [place]}))
+    if job.wide is not None and job.area_level is not None and count.wide:
+        area = job.defined.area(code, job.area_level) if alone else code
+        inside = sorted(published.inside.get((job.area_level, area), ()))
+        within = {"within": [code]} if alone else {}
+        if inside and len(inside) <= TOGETHER:
+            tries.append((job.wide, {"places": inside, "levels": [place, job.area_level], **within}))
+    best: tuple[int, str] = (-1, "")
+    for kinds, about in tries if count.where else ():
+        said = {"fact": side, **about, "where": [dict(one) for one in count.where], "bound": bound}
+        fact = fact_of(json.dumps(said), job.defined)
+        found = shown_count(space_of(fact, published, kinds), bound)
+        if found is None:
+            continue
+        derived, reached = found
+        if best[1] and (reached <= best[0] if side == "least" else reached >= best[0]):
+            continue
+        pruned(derived)
+        said |= {"bound": reached}
+        fact = fact_of(json.dumps(said), job.defined)
+        best = reached, "\n".join([*header(said, ()), body(fact, published, kinds, derived)])
+        if reached == bound:
+            break
+    return best
 
 
 def _contradiction(job: Counting, published: Published, code: str) -> tuple[int, str]:
-    said = {"fact": "contradiction", "places": [code], "levels": [job.scenario.geography.place]}
+    """Why nothing fits the numbers of a place; of an area: those of its places and its own."""
+    place, kinds = job.scenario.geography.place, job.kinds
+    places, levels = [code], [place]
+    if (place, code) not in published.inside:
+        if job.wide is None or job.area_level is None:
+            return -1, ""
+        places, levels, kinds = (
+            sorted(published.inside.get((job.area_level, code), ())),
+            [place, job.area_level],
+            job.wide,
+        )
+    if not places or len(places) * len(kinds.alive(0)) > MOST_KINDS:
+        return -1, ""
+    said = {"fact": "contradiction", "places": places, "levels": levels}
     fact = fact_of(json.dumps(said), job.defined)
-    found = shown_contradiction(space_of(fact, published, job.kinds))
+    found = shown_contradiction(space_of(fact, published, kinds))
     if found is None:
         return -1, ""
     pruned(found.derived)
-    return 0, "\n".join([*header(said, found.witnesses), body(fact, published, job.kinds, found.derived)])
+    return 0, "\n".join([*header(said, found.witnesses), body(fact, published, kinds, found.derived)])

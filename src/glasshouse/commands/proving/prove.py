@@ -120,8 +120,8 @@ class _Prove(Attack[Summary]):
     kind = Summary
 
     def open(self, asking: Asking, file: TableFile, releases: Iterator[Release]) -> Opened:
-        if self.of == "bounds":
-            asking = replace(asking, level=asking.scenario.geography.place)
+        if self.of == "bounds":  # its level says what is told; all levels are used
+            asking = replace(asking, level=None)
         opened = super().open(asking, file, releases)
         self.held["file"] = file
         return opened
