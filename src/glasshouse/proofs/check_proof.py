@@ -26,7 +26,7 @@ from typing import Any
 CERTIFICATE_BYTES, DEFINITIONS_BYTES, LINE_LENGTH = 1 << 23, 1 << 25, 1 << 16
 ROWS, ASSUMPTIONS, KINDS = 200_000, 10_000, 2_000_000  # of a certificate; kinds of record that are told apart
 TERMS, HUGE = 50_000_000, 1 << 4096  # numbers multiplied for one certificate; the largest denominator
-FORMAT, VIPR, DEFINITIONS = "glasshouse proof 1", ".vipr", "definitions.json"
+FORMAT, VIPR, DEFINITIONS, UNREADABLE = "glasshouse proof 1", ".vipr", "definitions.json", "it cannot be read"
 NUMBER, WHOLE = re.compile(r"(-?[0-9]{1,60})(?:/([0-9]{1,60}))?"), re.compile(r"[0-9]{1,12}")
 NAME = re.compile(r"[^\s<>@:%{}]{1,200}")
 Number = int | Fraction
@@ -537,7 +537,7 @@ def opened(path: Path, defined: Definitions) -> tuple[dict[str, list[str]], Fact
         with path.open("rb") as stream:
             text = stream.read(CERTIFICATE_BYTES + 1).decode("ascii")
     except (OSError, UnicodeError) as error:
-        raise Refused(f"it cannot be read ({type(error).__name__})") from None
+        raise Refused(f"{UNREADABLE} ({type(error).__name__})") from None
     head: dict[str, list[str]] = {}
     while text.startswith("% "):
         line, _, text = text.partition("\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -18,11 +18,12 @@ from glasshouse.commands.proving.facts import defined_by
 from glasshouse.commands.proving.words import CERTIFIED, OPEN, REFUSED, WEAKER
 from glasshouse.engine.job import Job
 from glasshouse.engine.manifest import sha256
+from glasshouse.errors import InputError
 from glasshouse.files.output import private_file
 from glasshouse.files.tables import TableFile
 from glasshouse.model.records import UNLIMITED
 from glasshouse.proofs.certificate import complete
-from glasshouse.proofs.check_proof import DEFINITIONS, check
+from glasshouse.proofs.check_proof import DEFINITIONS, UNREADABLE, Refused, check
 
 INDEX, CHECKER, PUBLISHED = "index.csv", "check_proof.py", "published.csv"
 COLUMNS = ("place", "fact", "statement", "file", "status")
@@ -84,7 +85,7 @@ def written(folder: Path, job: Job, file: TableFile, asking: Asking, *, finest: 
     for name, text in frame.filter(pl.col("text") != "").select("file", "text").iter_rows():
         texts[name] = complete(text, *hashes).encode()
         put(name, texts[name])
-    verdict = {path.name: (fine, said) for path, fine, said in check(folder, tables, [folder / one for one in texts])}
+    verdict = {path.name: (fine, said) for path, fine, said in _checked(folder, tables, list(texts))}
     rows = tuple(_row(one, verdict) for one in frame.iter_rows(named=True))
     lines = io.StringIO(newline="")
     writer = csv.writer(lines, lineterminator="\n")
@@ -92,6 +93,17 @@ def written(folder: Path, job: Job, file: TableFile, asking: Asking, *, finest: 
     writer.writerows([getattr(row, column) for column in COLUMNS] for row in rows)
     put(INDEX, lines.getvalue().encode())
     return Written(rows, names, len(texts), sum(map(len, texts.values())))
+
+
+def _checked(folder: Path, tables: Path, names: list[str]) -> Iterator[tuple[Path, bool, str]]:
+    """The checker's verdicts; that a file cannot be read is none."""
+    try:
+        for path, fine, said in check(folder, tables, [folder / one for one in names]):
+            if said.startswith(UNREADABLE):
+                raise InputError(f"{path.name}: {said}")
+            yield path, fine, said
+    except (Refused, OSError) as error:
+        raise InputError(f"the proofs cannot be checked: {error}") from None
 
 
 def _row(said: dict[str, str | int], verdict: dict[str, tuple[bool, str]]) -> Row:

@@ -25,7 +25,7 @@ class Summary(Attacked):
     certified: int  # the fact itself, accepted
     weaker: int  # less than was claimed, accepted
     open: int  # no certificate within the limits
-    refused: int  # not accepted: a bug of ours
+    not_accepted: int  # by our own checker: a bug of ours
     by_fact: Mapping[str, Mapping[str, int]]
     by_proof_before: Mapping[str, Mapping[str, int]]
     files: int
@@ -45,7 +45,7 @@ def summarise(folder: Path, found: Written, said: Attacked, of: str) -> Conclude
     summary = Summary(
         **{name: getattr(said, name) for name in ("scenario", "level", "seed", "units", "units_from_before")},
         of=of, facts=len(rows), certified=status[CERTIFIED], weaker=status[WEAKER], open=status[OPEN],
-        refused=status[REFUSED], by_fact=by_fact, by_proof_before=before, files=found.files, bytes=found.bytes,
+        not_accepted=status[REFUSED], by_fact=by_fact, by_proof_before=before, files=found.files, bytes=found.bytes,
         records_certain=certain if of == "vary" else None,
     )  # fmt: skip
     share = f" ({status[CERTIFIED] / len(rows):.1%})" if rows else ""
