@@ -24,6 +24,7 @@ ORDER: list[set[str]] = [
     {"program"},
     {"mechanism"},
     {"attack", "protection"},
+    {"proofs"},
     {"assess"},
     {"report"},
     {"engine"},
@@ -163,7 +164,8 @@ def test_scenarios_are_data() -> None:
 def test_names_say_something_and_files_stay_short() -> None:
     for path in MODULES:
         assert not re.search(r"(utils?|common|misc|helpers?)\.py$", path.name), path
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 450, f"{path}: which second noun hides in it?"
+        most = 600 if path.name == "check_proof.py" else 450  # the checker is one file on purpose: strangers read it
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= most, f"{path}: which second noun hides in it?"
 
 
 def test_a_folder_is_seen_at_a_glance() -> None:

@@ -27,7 +27,7 @@ from glasshouse.scenarios import load as scenario_module
 from tests.running import Ended
 
 SF1 = ("--scenario", "sf1-person")
-COMMANDS = tuple(cli.TERMINAL)
+COMMANDS = tuple(name.replace("_", "-") for name in cli.TERMINAL)
 RACES = ("white", "black", "aian", "asian", "nhopi", "sor")
 BLOCKS = ("010730051031000", "010730051031001", "010730051032000", "010730052001000", "390599772003104")
 

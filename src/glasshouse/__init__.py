@@ -20,6 +20,8 @@ Records are cells of a histogram; a release says how groups of cells add up. The
     attack      what can be learnt          contradictions; reconstruct, vary: tables to records; claims/: what must be
                                             true; occupancy/: two agencies' numbers; people/: records to people; infer/:
                                             noisy counts to beliefs
+    proofs      how can strangers check it  definitions, space, derivation, certificate, witness: facts as files;
+                                            check_proof: the program that checks them, on its own
     protection  what could be done          swap/, topdown/, relocation/; noise, perturb: of tables; properties
     assess      how bad, how good           rates, variability, baselines, reidentification, claims, occupancy,
                                             frontier, utility, usefulness, comparison, microdata: the office's own rules
@@ -53,6 +55,8 @@ VERBS = {
     "bounds": "glasshouse.commands.bounds",
     "verify": "glasshouse.commands.verify",
     "detect": "glasshouse.commands.detect",
+    "prove": "glasshouse.commands.proving.prove",
+    "check_proof": "glasshouse.commands.proving.check_proof",
     "reidentify": "glasshouse.commands.reidentify",
     "tradeoff": "glasshouse.commands.tradeoff",
     "compare": "glasshouse.commands.compare",

@@ -84,6 +84,9 @@ COMMANDS = {
         "verify ../given/norland.csv --scenario ../given/norland/scenario --columns 2 --workers 1 --out new/claims",
         every=5,
     ),
+    "prove": Command(
+        f"prove ../given/solvar --tables ../given/tables.parquet {MINI} --workers 1 --out new/proofs", every=15
+    ),
     "detect": Command(
         f"detect ../given/subsidised.parquet --properties {COUNTY}/housing.parquet --workers 1 --seconds 0 "
         "--out new/found"
@@ -135,6 +138,7 @@ GIVEN = {
     "subsidised.parquet": f"tabulate {COUNTY}/households.parquet --scenario subsidised-housing "
     "--out ../given/subsidised.parquet",
     "rebuilt": f"reconstruct {TABLES} --workers 1 --out ../given/rebuilt",
+    "solvar": f"vary {TABLES} --workers 1 --out ../given/solvar",
 }
 
 

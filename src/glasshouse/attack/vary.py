@@ -41,6 +41,8 @@ class Varied:
     kinds: Kinds
     unique: Count  # of each place: records alone in it with what makes a record unique
     start_fits: NDArray[np.bool_]  # of each place: the given records fit all its limits
+    asked: Problem  # of places alone
+    farthest: Array  # the records found farthest from the start, as values of its variables
 
 
 def vary(
@@ -73,7 +75,7 @@ def vary(
     sure = _certain_of(start, alone)
     if not jointly or area is None:
         kinds = Kinds(compiled.cells, start.place, start.cell, start.counts, sure)
-        return Varied(alone.far, _added_up(unit, alone), kinds, unique, alone.fits)
+        return Varied(alone.far, _added_up(unit, alone), kinds, unique, alone.fits, alone.problem, alone.x)
     joint, begin = published.together(compiled, unit), start
     if not finest and not published.bins_say_all(unit):
         joint, begin = _with_ways(published, unit, joint, start, place, codes)
@@ -86,7 +88,7 @@ def vary(
     areas = _area(unit, alone.far, together.far)
     sure = np.maximum(sure, _certain_of(start, together))
     kinds = Kinds(compiled.cells, start.place, start.cell, start.counts, sure)
-    return Varied(places, areas, kinds, unique, alone.fits)
+    return Varied(places, areas, kinds, unique, alone.fits, alone.problem, alone.x)
 
 
 def _certain_of(start: Start, answer: _Answer) -> Count:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prepared
 from glasshouse.commands.declaration import Opt, command
@@ -19,6 +19,7 @@ from glasshouse.errors import InputError, unknown
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
 
+    from glasshouse.commands.proving.prove import Proved
     from glasshouse.engine.job import Item, Job
     from glasshouse.engine.runner import Tally
 
@@ -37,6 +38,12 @@ class Varied(Result[Summary]):
 
         some = self.places.filter(pl.col("certain") > 0).sort("certain", descending=True, maintain_order=True)
         return some.select(some.columns[0], "population", "certain", "certain_upper", "certain_proof")
+
+    def prove(self, tables: Path | str, **more: Any) -> Proved:
+        """Certificates of what was found, from the same published tables (`gh.prove`)."""
+        from glasshouse.commands.proving.prove import prove
+
+        return prove(cast(Path, self), tables=cast(Path, tables), **more)  # a result will do where a folder is expected
 
 
 @command(

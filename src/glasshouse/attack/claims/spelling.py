@@ -32,7 +32,7 @@ class Teller:
     def codes(self) -> list[pl.Series]:
         """For each column the codes of its values."""
         return [
-            pl.Series([SEVERAL.join(_code(self.schema.attribute(name), level) for level in sorted(levels))
+            pl.Series([SEVERAL.join(code_of(self.schema.attribute(name), level) for level in sorted(levels))
                        for levels in self.wording.groups[name]], dtype=pl.String)
             for name in self.wording.columns
         ]  # fmt: skip
@@ -106,7 +106,12 @@ class Teller:
         return f"{number.table.name} counts {count} ({number.line.variable}: {said})"
 
 
-def _code(attribute: Attribute, level: int) -> str:
+def parted(codes: str) -> list[str]:
+    """The codes of a value that is several."""
+    return codes.split(SEVERAL)
+
+
+def code_of(attribute: Attribute, level: int) -> str:
     """How record files spell a level; of one that several columns spell, its label."""
     if not attribute.readings or len(attribute.readings[0].columns) > 1:
         return attribute.levels[level]

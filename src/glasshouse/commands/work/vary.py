@@ -55,7 +55,7 @@ def schemas(scenario: Scenario, area_level: str | None) -> dict[str, pl.Schema]:
 
 def measure(job: Varying, item: Item) -> Done:
     """One unit: of each place, and of the unit, how far other records that fit can be and how many are certain."""
-    place, codes, given = _start(job, item)
+    place, codes, given = start_records(job, item)
     varied = vary(
         job.published,
         item.unit,
@@ -167,7 +167,7 @@ def with_starts(items: Iterator[Item], given: Iterator[tuple[str, pl.DataFrame]]
         yield replace(item, start=start if known.height == frame.height else nobody)
 
 
-def _start(job: Varying, item: Item) -> tuple[Index, Codes, NDArray[np.bool_]]:
+def start_records(job: Varying, item: Item) -> tuple[Index, Codes, NDArray[np.bool_]]:
     """The records to start from, and the places that start from those given.
 
     Given records must fit the places' own numbers. Where they break the limits of the area around, no solution is there

@@ -1,0 +1,242 @@
+"""The job behind `glasshouse prove`: certificates of what `vary` says of the places of a unit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from glasshouse.attack.published import Published as Tables
+from glasshouse.attack.published import Unit
+from glasshouse.attack.vary import Varied, vary
+from glasshouse.commands.work.vary import Varying, start_records
+from glasshouse.engine.job import Done, Item, Job
+from glasshouse.files.tables import TableFile
+from glasshouse.model.records import UNLIMITED, Codes
+from glasshouse.model.release import counts_everyone
+from glasshouse.model.schema import EVERYONE
+from glasshouse.program.integer import Proof
+from glasshouse.program.propagate import Array
+from glasshouse.proofs.certificate import Witness, body, header
+from glasshouse.proofs.check_proof import Definitions, Kinds, Published, fact_of
+from glasshouse.proofs.definitions import definitions
+from glasshouse.proofs.derivation import CASES, FEW
+from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
+from glasshouse.proofs.space import space_of
+from glasshouse.proofs.witness import Classes, in_full, realised
+from glasshouse.scenarios.load import Scenario
+
+CERTIFICATES = pl.Schema(
+    {"unit": pl.String, "place": pl.String, "fact": pl.String, "file": pl.String, "wanted": pl.Int64,
+     "shown": pl.Int64, "before": pl.String, "records": pl.Int64, "text": pl.String}
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Proving(Varying):
+    """What all units share of a run of prove."""
+
+    definitions: bytes = b""
+
+    @cached_property
+    def defined(self) -> Definitions:
+        return Definitions(self.definitions)
+
+    @cached_property
+    def kinds(self) -> dict[tuple[str, ...], Kinds]:
+        place = self.scenario.geography.place
+        levels = [(place,)] + ([(place, self.area_level)] if self.area_level else [])
+        return {some: Kinds(self.defined, some) for some in levels}
+
+
+def defined_by(
+    job: Job,
+    file: TableFile,
+    *,
+    finest: bool,
+    assume: str,
+    plain: bool,
+    aside: Collection[str] = (),
+    made_from: Mapping[str, str] | None = None,
+) -> bytes:
+    """The definitions of a job's numbers. Where the checker reads an excerpt, it cannot see which places there are."""
+    scenario, tables = job.scenario, job.published
+    variables = {scenario.geography.place: tables.variables}
+    if job.area_level is not None:
+        variables[job.area_level] = tables.around_variables
+    return definitions(
+        scenario,
+        (tables.finest if finest else tables.binned).cells,
+        variables,
+        hidden=False,
+        all_places=plain and file.seen.names_places(scenario),
+        assumed=_assumed(scenario, file, variables) if plain and assume != "seen" else (),
+        aside=aside,
+        made_from=made_from,
+        mapping=None,
+    )
+
+
+def _assumed(scenario: Scenario, file: TableFile, variables: Mapping[str, Collection[str]]) -> list[str]:
+    """The numbers of tables that no row of the file is of."""
+    seen = {(level, scenario.official[name][0]) for level, name in file.seen.variables}
+    return [
+        name for level, some in variables.items() for name in some if (level, scenario.official[name][0]) not in seen
+    ]
+
+
+def held(defined: Definitions, unit: Unit, area_level: str | None) -> Published:
+    """The numbers of a unit as the checker has them."""
+    values: dict[tuple[str, str, str], tuple[int, int | None]] = {}
+    inside: dict[tuple[str, str], set[str]] = {}
+    for counts in (unit.counts, unit.areas):
+        if counts is None:
+            continue
+        absent = UNLIMITED if defined.hidden else 0
+        for row, column in zip(*np.nonzero((counts.lower != 0) | (counts.upper != absent)), strict=True):
+            high = int(counts.upper[row, column])
+            key = counts.level, counts.places[row], counts.variables[column]
+            values[key] = int(counts.lower[row, column]), None if high >= UNLIMITED else high
+    for at, place in enumerate(unit.counts.places):
+        inside[unit.counts.level, place] = {place}
+        if unit.areas is not None and area_level is not None:
+            inside.setdefault((area_level, unit.areas.places[unit.of[at]]), set()).add(place)
+    return Published(defined, values, inside)
+
+
+def total_names(tables: Tables) -> list[str]:
+    """Numbers of a place that together count every record once; none where there are none."""
+    for table in tables.tables:
+        if counts_everyone(table) and not table.sums:
+            for line in table.lines:
+                if line.predicate == EVERYONE and line.variable in tables.variables:
+                    return [line.variable]
+            leaves = [line.variable for line in table.leaves]
+            if set(leaves) <= set(tables.variables):
+                return leaves
+    return []
+
+
+def prove_unit(job: Proving, item: Item) -> Done:
+    """One unit: of each of its places the certificates of what vary says."""
+    place, codes, _ = start_records(job, item)
+    varied = vary(job.published, item.unit, place, codes, finest=job.finest, tighten=job.tighten, ladder=job.ladder)
+    published = held(job.defined, item.unit, job.area_level)
+    parts = _parts_of(varied)
+    rows: list[tuple[object, ...]] = []
+    named = item.unit.named
+    for at, code in enumerate(item.unit.counts.places):
+        if named[at] and varied.places.population[at] > 0:
+            about = _Place(job, published, varied, parts, at, code, codes[place == at])
+            rows += [(item.code, code, *one) for one in about.facts()]
+    frame = pl.DataFrame(rows, schema=CERTIFICATES, orient="row")
+    return Done({"certificates": frame}, {"places": int(named.sum())}, bool(varied.places.clock.any()))
+
+
+def _parts_of(varied: Varied) -> Array:
+    """Of each variable of what was asked, the part it is in; -1 where it is known."""
+    split = varied.asked.split()
+    label = np.full(len(split.lower), -1, np.int64)
+    label[split.origin] = np.repeat(np.arange(len(split.parts)), np.diff(split.parts.first))
+    return label
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What vary says of one place, and its numbers."""
+
+    job: Proving
+    published: Published
+    varied: Varied
+    part_of: Array
+    at: int
+    code: str
+    codes: Codes
+
+    def facts(self) -> Iterator[tuple[str, str, int, int, str, int, str]]:
+        """What vary says: the name of each fact, its file, what was to be shown and was, its proof before, the text."""
+        far, kinds = self.varied.places, self.varied.kinds
+        mine = kinds.place == self.at
+        cells, counts, certain = kinds.cell[mine], kinds.records[mine], kinds.certain[mine]
+        population, bound = int(far.population[self.at]), int(far.certain[self.at])
+        farthest = self._farthest()
+        fixed = bool(self.varied.asked.fixed_total[self.varied.asked.program[self.at]])
+        total = total_names(self.job.published) if fixed else []
+        name = f"{self.code}-solvar.vipr"
+        if total:
+            overlap = np.minimum(counts, np.array([farthest.get(int(cell), 0) for cell in cells], np.int64))
+            wanted = int(overlap.sum())
+            before = str(far.proof[self.at])
+            if wanted:
+                shown, text = self._shown(cells, counts, self._parts(cells, overlap), wanted, total, farthest, before)
+                yield "solvar", name if text else "", wanted, shown, before, population, text
+            if wanted == population:
+                yield "certain", name, wanted, shown, str(far.certain_proof[self.at]), population, ""
+        if bound and not (total and wanted == population):
+            some = np.flatnonzero(certain > 0)
+            each = [([kind], int(certain[one])) for kind, one in enumerate(some)]
+            proof = str(far.certain_proof[self.at])
+            shown, text = self._shown(cells[some], certain[some], each, bound, [], farthest, proof)
+            yield "certain", f"{self.code}-certain.vipr" if text else "", bound, shown, proof, population, text
+
+    def _farthest(self) -> dict[int, int]:
+        """The records farthest from the start, by cell."""
+        asked = self.varied.asked
+        mine = np.flatnonzero((asked.place == self.at) & asked.counted & (self.varied.farthest > 0))
+        return {int(asked.cell[one]): int(self.varied.farthest[one]) for one in mine}
+
+    def _parts(self, cells: Array, overlap: Array) -> Parts:
+        """The kinds of the start by the part of the problem that they are in."""
+        asked = self.varied.asked
+        mine = np.flatnonzero(asked.place == self.at)
+        part = {int(asked.cell[one]): int(self.part_of[one]) for one in mine}
+        found: dict[int, list[int]] = {}
+        for kind, cell in enumerate(cells):
+            found.setdefault(part.get(int(cell), -1), []).append(kind)
+        return [(some, int(overlap[some].sum())) for _, some in sorted(found.items())]
+
+    def _shown(
+        self,
+        cells: Array,
+        counts: Array,
+        parts: Parts,
+        wanted: int,
+        total: list[str],
+        farthest: Mapping[int, int],
+        before: str,
+    ) -> tuple[int, str]:
+        """The overlap that is shown, and the text; first with the numbers of the place alone."""
+        classes = self.varied.kinds.cells.codes
+        records = [[int(count), *map(int, classes[cell])] for cell, count in zip(cells, counts, strict=True)]
+        best: tuple[int, str] = (0, "")
+        for levels, kinds in self.job.kinds.items():
+            said = {"fact": "overlap", "places": [self.code], "levels": list(levels), "records": records,
+                    "bound": wanted}  # fmt: skip
+            fact = fact_of(json.dumps(said), self.job.defined)
+            last = len(levels) == len(list(self.job.kinds)[-1])
+            cases = CASES if last and before != Proof.UNDECIDED else FEW
+            found = shown_overlap(space_of(fact, self.published, kinds), wanted, parts, give_up=not last, cases=cases)
+            if found is None or found[1] <= best[0]:
+                continue
+            derived, shown = found
+            pruned(derived)
+            said |= {"bound": shown} | ({"total": total} if total else {})
+            fact = fact_of(json.dumps(said), self.job.defined)
+            text = "\n".join([*header(said, self._witnesses(levels, kinds, farthest)),
+                              body(fact, self.published, kinds, derived)])  # fmt: skip
+            best = shown, text
+            if shown == wanted:
+                break
+        return best
+
+    def _witnesses(self, levels: tuple[str, ...], kinds: Kinds, farthest: Mapping[int, int]) -> list[Witness]:
+        """The start, and the records farthest from it, in full."""
+        classes = self.varied.kinds.cells.codes
+        wanted: dict[Classes, int] = {tuple(map(int, classes[cell])): count for cell, count in farthest.items()}
+        far = realised(self.published, kinds, levels, self.code, wanted)
+        found = [in_full(self.codes)] + ([far] if far is not None else [])
+        return [Witness({self.code: one}) for one in found]

@@ -1,0 +1,170 @@
+"""Can strangers check it? Certificates of what a result says is proved, with the program that checks them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Opened, Prepared
+from glasshouse.commands.declaration import Opt, command
+from glasshouse.commands.options import Reading, Solving
+from glasshouse.commands.over_units import over_units
+from glasshouse.commands.proving.words import Summary
+from glasshouse.commands.reconstruct import Units
+from glasshouse.commands.result import Result
+from glasshouse.errors import InputError
+
+if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
+    import polars as pl
+
+    from glasshouse.engine.job import Job
+    from glasshouse.engine.runner import Tally
+    from glasshouse.files.tables import TableFile
+    from glasshouse.model.release import Release
+
+PROVED = ("vary", "bounds", "verify")  # commands whose results have certificates
+
+
+class Proved(Result[Summary]):
+    """Certificates, and what each of them says."""
+
+    shown = ("index",)
+
+    index: pl.DataFrame  # a row for each fact: its place, what it says, its file, and whether our checker accepted it
+    certificates: pl.DataFrame  # the same with the text of each file: all in one
+
+
+@command(
+    example="glasshouse prove solvar --tables tables.csv.gz --out proofs\n\n"
+    "Then anybody: python proofs/check_proof.py proofs --tables tables.csv.gz\n\n"
+    "Exit code 0: done. 1: some units were refused, or a certificate of ours was not accepted. 2: bad input or usage. "
+    "130: interrupted; run the same command again to resume."
+)
+def prove(
+    result: Annotated[Path, Opt("The folder of vary, bounds or verify.", metavar="DIR")],
+    *,
+    tables: Annotated[Path, Opt("The published tables that the result was made from.", metavar="TABLES")],
+    scenario: Annotated[str, Opt("The folder of the scenario, where it is no built-in one.", short="-s")] = "",
+    start: Annotated[
+        Path | None,
+        Opt("The records that vary started from, where it did.", flag="--from", metavar="DIR"),
+    ] = None,
+    units: Units = (),
+    read: Reading = Reading(),  # noqa: B008  # frozen
+    run: Solving = Solving(),  # noqa: B008  # frozen
+) -> Proved:
+    """Certificates of what a result says is proved: strangers can check them, trusting neither us nor any solver."""
+    from glasshouse.engine.folder import MANIFEST, read_manifest
+
+    told = read_manifest(result) if result.is_dir() else None
+    if told is None or told.get("command") not in PROVED:
+        raise InputError(f"{result}: no result of {', '.join(PROVED)} there; expected the --out folder of one")
+    made = told["parameters"]
+    name = scenario or made["scenario"]
+    chosen = read.scenario(name)
+    if chosen.name != made["scenario"]:
+        raise InputError(f"{result} is about scenario {made['scenario']}; found {chosen.name}")
+    if made["tables"] != [table.name for table in chosen.tables]:
+        chosen = chosen.choose(made["tables"])
+    if told["command"] == "verify":
+        from glasshouse.commands.verify import ZEROS
+
+        chosen = chosen.with_zeros(ZEROS[made["zeros"]])
+    same = {one: made.get(one) for one in {**Reading().parameters, **_READ}} != {
+        one: read.parameters.get(one) for one in {**Reading().parameters, **_READ}
+    }
+    if same:
+        told_as = ", ".join(f"--{one.replace('_', '-')} {made[one]}" for one in _READ if one in made)
+        raise InputError(f"{result} was made with its tables read otherwise ({told_as or 'as usual'}); give the same")
+    records = start / "records.parquet" if start is not None and start.is_dir() else start
+    if ("from" in told["inputs"]) != (records is not None):
+        how = "started from records; give them with --from" if records is None else "did not start from given records"
+        raise InputError(f"{result}: the run {how}")
+    attack = _Prove(told["command"], result, made, records)
+    inputs = {"from": records, "result": result / MANIFEST}
+    parameters = {"of": told["command"], "made": told["key"]}
+    asking = Asking(
+        tables, chosen, name, made["level"], made["seed"], read, replace(run, effort=made["effort"]), parameters,
+        inputs, tuple(sorted(set(units))),
+    )  # fmt: skip
+    _refuse_other_files(told["inputs"], asking)
+    return Proved(over_units(attack, asking))
+
+
+_READ: dict[str, None] = dict.fromkeys(("missing", "rounded", "noise_within", "marker", "thousands", "exact"))
+
+
+def _refuse_other_files(theirs: dict[str, dict[str, str]], asking: Asking) -> None:
+    """The tables, the records and the scenario must be the files that the result was made from."""
+    from glasshouse.commands.options import inputs_of
+    from glasshouse.engine.manifest import sha256
+
+    given = {"tables": asking.tables, "from": asking.inputs["from"], **asking.read.inputs}
+    for role, path in inputs_of(given, asking.scenario_name, asking.read.mapping).items():
+        known = theirs.get(role, {}).get("sha256")
+        if known != sha256(path):
+            said = "is another file than" if known else "is none of the files that"
+            raise InputError(f"{path}: {said} the result was made from ({role}); give the same")
+
+
+@dataclass(frozen=True)
+class _Prove(Attack[Summary]):
+    of: str
+    result: Path
+    made: dict[str, object]
+    start: Path | None
+    held: dict[str, object] = field(default_factory=dict)  # the file, once it is open
+    command = "prove"
+    kind = Summary
+
+    def open(self, asking: Asking, file: TableFile, releases: Iterator[Release]) -> Opened:
+        if self.of == "bounds":  # its level says what is told; all levels are used
+            asking = replace(asking, level=None)
+        opened = super().open(asking, file, releases)
+        self.held["file"] = file
+        return opened
+
+    def prepare(self, asking: Asking, job: Job, items: Iterator[Any], near: Path) -> Prepared:
+        from glasshouse.commands.proving.counts import Counting, asked_counts, conflicts_of, prove_counts
+        from glasshouse.commands.proving.facts import CERTIFICATES, Proving, defined_by, prove_unit
+        from glasshouse.commands.proving.files import is_plain
+        from glasshouse.commands.work.vary import starts, with_starts
+
+        file: Any = self.held["file"]
+        if self.start is not None:
+            items = with_starts(items, starts(self.start, asking.scenario, near), asking.scenario)
+        finest = bool(self.made.get("finest", False))
+        assume, plain = asking.read.assume_published, is_plain(asking, file)
+        about = defined_by(job, file, finest=finest, assume=assume, plain=plain)
+        if self.of == "vary":
+            asked = job.asking(
+                Proving, finest=finest, tighten=bool(self.made["tighten"]), jointly=False, definitions=about
+            )
+            return Prepared(asked, items, prove_unit, {"certificates": CERTIFICATES})
+        counts = asked_counts(self.of, self.result, asking.scenario)
+        places = conflicts_of(self.result, asking.scenario) if self.of == "bounds" else ()
+        counting = job.asking(Counting, definitions=about, counts=counts, conflicts=places)
+        return Prepared(counting, items, prove_counts, {"certificates": CERTIFICATES})
+
+    def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:
+        notes = []
+        if self.made.get("jointly"):
+            notes.append(
+                "note: the result is about whole areas too; certificates are about single places, with the numbers of "
+                "the area around as limits from above"
+            )
+        if self.made.get("tighten"):
+            notes.append(
+                "note: --tighten took differences of an area's numbers as limits; certificates rest on printed ones"
+            )
+        return notes
+
+    def conclude(self, asking: Asking, job: Job, tally: Tally, folder: Path, said: Attacked) -> Concluded[Summary]:
+        from glasshouse.commands.proving.files import written
+        from glasshouse.commands.proving.words import summarise
+
+        file: Any = self.held["file"]
+        found = written(folder, job, file, asking, finest=bool(self.made.get("finest", False)))
+        return summarise(folder, found, said, self.of)
