@@ -139,7 +139,8 @@ def test_theta_is_read_back_as_it_was(
         return
     path = tmp_path_factory.mktemp("theta") / "theta.csv"
     theta_frame(matrix, relocation, int(rules.risk), q).write_csv(path)
-    again = read_theta(path, matrix, int(rules.risk), q)
+    again, of = read_theta(path, matrix, int(rules.risk))
+    assert of == q
     for name in ("combination", "source", "target", "share"):
         assert np.array_equal(getattr(again, name), getattr(relocation, name))
 
@@ -172,11 +173,12 @@ HEAD = "lambda,q,combination,source,target,people,chance\n"
     ("text", "message"),
     [
         ("lambda,q\n3,1\n", "column 'combination' is missing"),
-        (HEAD + "2,1,f_a,t1,t2,1,0.5\n", "no row of lambda 3 and q 1; found lambda 2 with q 1"),
+        (HEAD + "2,1,f_a,t1,t2,1,0.5\n", "expected rows of lambda 3 and one q; found lambda 2 with q 1"),
         (HEAD, "found no row at all"),
         (HEAD + "3,1,f_z,t1,t2,1,0.5\n", "line 2: the combination is not in the data"),
         (HEAD + "3,1,f_a,t9,t2,1,0.5\n", "line 2: the source is not in the data"),
         (HEAD + "3,1,f_a,t1,t9,1,0.5\n", "line 2: the target is not in the data"),
+        (HEAD + "3,1,f_a,t1,t2,1,0.5\n3,0.5,f_a,t1,t2,1,0.5\n", "found lambda 3 with q 0.5, lambda 3 with q 1"),
         (HEAD + "3,1,f_a,t1,t1,1,0.5\n", "one place"),
         (HEAD + "3,1,f_a,t1,t2,2,0.5\n", "another number of people"),
         (HEAD + "3,1,f_a,t1,t2,1,1.5\n", "line 2: column 'chance': expected a chance above 0"),

@@ -39,7 +39,7 @@ def relocate(
     theta: Annotated[
         Path | None,
         Opt(
-            "Chances from a file of tradeoff or --theta-out, those of --lambda and --q; no front is sought.",
+            "Chances from theta.parquet or --theta-out: those of --lambda, and of --q if there are several.",
             metavar="FILE",
         ),
     ] = None,
@@ -79,7 +79,7 @@ def relocate(
         matrix = rules.matrix(records, by)
         (ruled,) = rules.rules(matrix, [at_risk])
         if theta is not None:
-            chances = Chances.read(theta, matrix, ruled, target.value)
+            chances = Chances.read(theta, matrix, ruled, target.value if q is not None or at != "" else None)
         else:
             chances = Chances.at(matrix, ruled, target, Spread(spread))
         summary = relocate_file(

@@ -41,19 +41,24 @@ def theta_frame(matrix: Matrix, relocation: Relocation, risk: int, q: float) -> 
     return pl.DataFrame(rows).select(*which, pl.all()).cast(SCHEMA)
 
 
-def read_theta(path: Path, matrix: Matrix, risk: int, q: float) -> Relocation:
-    """The relocation of a lambda and a q from a file of chances; it must be of this very matrix."""
+def read_theta(path: Path, matrix: Matrix, risk: int, q: float | None = None) -> tuple[Relocation, float]:
+    """The relocation of a lambda and a q from a file of chances, and that q; it must be of this very matrix.
+
+    Without a q, the file must have one of that lambda.
+    """
     source = open_source(path)
     need_columns(source, tuple(SCHEMA), "the columns of theta.parquet, as tradeoff writes it")
     parts, known = [], set[tuple[int, float]]()
     for chunk in source.chunks(tuple(SCHEMA)):
         frame = _typed(source, chunk.frame, chunk.first).with_row_index("line", chunk.first)
         known |= set(frame.select("lambda", "q").unique().iter_rows())
-        parts.append(frame.filter((pl.col("lambda") == risk) & ((pl.col("q") - q).abs() <= _SAME)))
+        asked = pl.lit(True) if q is None else (pl.col("q") - q).abs() <= _SAME
+        parts.append(frame.filter((pl.col("lambda") == risk) & asked))
     rows = pl.concat(parts) if parts else pl.DataFrame()
-    if not rows.height:
-        there = ", ".join(f"lambda {one:g} with q {other:g}" for one, other in sorted(known)) or "no row at all"
-        raise InputError(f"{path.name}: no row of lambda {risk} and q {q:g}; found {there}")
+    if not rows.height or rows["q"].n_unique() > 1:
+        there = ", ".join(f"lambda {one:g} with q {other!r}" for one, other in sorted(known)) or "no row at all"
+        which = f"lambda {risk} and one q" if q is None else f"lambda {risk} and q {q!r}"
+        raise InputError(f"{path.name}: expected rows of {which}; found {there}")
     numbers = {
         name: _numbered(source, rows, name, names)
         for name, names in (
@@ -65,7 +70,7 @@ def read_theta(path: Path, matrix: Matrix, risk: int, q: float) -> Relocation:
     _refuse(source, rows, begin == end, "source and target are one place")
     _refuse(source, rows, matrix.counts[kind, end] < 1, "nobody of the combination is in the target")
     _refuse(source, rows, rows.select(pl.struct(_WORDS).is_duplicated()).to_series().to_numpy(), "the way stands twice")
-    return Relocation(kind, begin, end, rows["chance"].to_numpy().copy())
+    return Relocation(kind, begin, end, rows["chance"].to_numpy().copy()), float(rows["q"][0])
 
 
 def _typed(source: Source, frame: pl.DataFrame, first: int) -> pl.DataFrame:

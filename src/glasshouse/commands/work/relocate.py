@@ -40,10 +40,10 @@ class Chances:
         return cls(one.relocation(chosen.point, spread), chosen.point.P, chosen.point.U, chosen.q, one.method)
 
     @classmethod
-    def read(cls, path: Path, matrix: Matrix, rules: Rules, q: float) -> Chances:
+    def read(cls, path: Path, matrix: Matrix, rules: Rules, q: float | None) -> Chances:
         """From a file of chances; P and U are counted afresh."""
-        found = read_theta(path, matrix, rules.risk, q)
-        return cls(found, protection(matrix, rules.weight, found), utility(matrix, found), q, "theta")
+        found, of = read_theta(path, matrix, rules.risk, q)
+        return cls(found, protection(matrix, rules.weight, found), utility(matrix, found), of, "theta")
 
 
 def relocate_file(
