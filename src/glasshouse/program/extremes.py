@@ -44,8 +44,18 @@ def distinct(sets: Flags) -> tuple[Flags, Array]:
     return np.unpackbits(packed, axis=1, count=sets.shape[1]).astype(np.bool_), of.reshape(-1)
 
 
-def solutions_of(program: Programs, ladder: Ladder) -> tuple[NDArray[np.int64], bool]:
-    """Solutions of a part, a row each, and whether these are all; what nothing limits has no end of them."""
+def meets_vertices(program: Programs, ladder: Ladder) -> bool:
+    """Are ends of this part looked for at vertices first?"""
+    return len(program.index) >= LARGE and highs in ladder.engines and not ladder.limit.allows_nothing
+
+
+def solutions_of(program: Programs, ladder: Ladder, *, brief: bool = False) -> tuple[NDArray[np.int64], bool]:
+    """Solutions of a part, a row each, and whether these are all; what nothing limits has no end of them.
+
+    With `brief` a part that is large has none: its ends are met sooner at vertices.
+    """
+    if brief and meets_vertices(program, ladder):
+        return np.empty((0, len(program.lower)), np.int64), False
     if ladder.nodes > 0 and program.upper.max() < UNLIMITED:
         return enumerate_part(program, 0, LISTED, STEPS)
     return np.empty((0, len(program.lower)), np.int64), False
@@ -122,7 +132,7 @@ class Extremes:
             self.split = split(program, np.zeros(1, np.bool_), propagate=ladder.propagate)
         self.ends = tuple(self._end(which, sets, solutions) for which, sets in ends)
         self.kept: Kept | None = None
-        if self.split is not None and len(program.index) >= LARGE and highs in ladder.engines:
+        if self.split is not None and meets_vertices(program, ladder):
             limited = replace(program, lower=self.split.lower, upper=self.split.upper)
             self.kept = Kept(limited.integer_program(np.zeros(len(program.lower), np.int64)))
 

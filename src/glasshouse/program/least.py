@@ -81,7 +81,7 @@ def _of_part(program: Programs, known: NDArray[np.int64], ladder: Ladder, counts
 
 def _asked(program: Programs, known: NDArray[np.int64], ladder: Ladder, counts: NDArray[np.bool_]) -> _OfPart:
     """The same, asked for, small ones first."""
-    pool, through = solutions_of(program, ladder)
+    pool, through = solutions_of(program, ladder, brief=True)
     solutions = pool if through else np.concatenate([known, pool])  # those of a list that was stopped are met as well
     found = Extremes(program, ladder, solutions, (LEAST, None), all_there=through)
     order = np.argsort(found.ends[0].met, kind="stable")
