@@ -415,7 +415,7 @@ def test_the_picture_is_drawn(rows: list[Row], tmp_path: Path) -> None:
     for name, marks in (("alone", None), ("beside", S5)):
         picture(places(rows), marks).save(tmp_path / f"{name}.svg")
         text = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
-        assert "persons in the block" in text
+        assert "records of the place" in text
         assert "solvar: share of records that could differ" in text
         assert (">published<" in text) == (marks is not None)
         width = re.search(r'<svg[^>]* width="(\d+)', text)
