@@ -158,7 +158,7 @@ def examine(job: Enquiry, item: Examined) -> Done:
     found = [verify(place, job.asked.columns, job.ladder) for place in places_of(job.claimable, used, rng, job.ladder)]
     page = _Page(job, item)
     for row, verified in enumerate(found):
-        page.add(row, verified, used, int(dropped[row].sum()))
+        page.add(row, verified, used, dropped[row])
         if job.asked.reconstructions:
             page.generate(row, verified)
         if job.asked.why:
@@ -223,7 +223,7 @@ class _Page:
             ]
             self.frames[file].append(told.with_columns(place, *more))
 
-    def add(self, row: int, verified: Verified, counts: Counts, dropped: int) -> None:
+    def add(self, row: int, verified: Verified, counts: Counts, dropped: Flags) -> None:
         """The claims of one place, how many records they are about, and what is known of the place."""
         code, asked = self.item.unit.counts.places[row], verified.claims
         only = self.job.asked.singletons
@@ -255,7 +255,7 @@ class _Page:
         true = len(self.true_values[row]) if self.true_values is not None and self.fits[row] else None
         self.rows["places"].append(
             (*where(code, self.item.code, self.job.scenario.geography), households[0], vacant[0], verified.unique,
-             cells, int(certain.sum()), kinds, int(open_.sum()), len(counts.variables), dropped, *households[1:],
+             cells, int(certain.sum()), kinds, int(open_.sum()), len(dropped), int(dropped.sum()), *households[1:],
              *vacant[1:], true)
         )  # fmt: skip
         self.certain.append(int(certain.sum()))
