@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 CERTIFICATE_BYTES, DEFINITIONS_BYTES, LINE_LENGTH = 1 << 23, 1 << 25, 1 << 16
-ROWS, ASSUMPTIONS, KINDS = 200_000, 10_000, 2_000_000  # of a certificate; kinds of record that are told apart
+ROWS, ASSUMPTIONS, KINDS = 200_000, 10_000, 500_000  # of a certificate; kinds of record that are told apart
 TERMS, HUGE = 50_000_000, 1 << 4096  # numbers multiplied for one certificate; the largest denominator
 FORMAT, VIPR, DEFINITIONS, UNREADABLE = "glasshouse proof 1", ".vipr", "definitions.json", "it cannot be read"
 NUMBER, WHOLE = re.compile(r"(-?[0-9]{1,60})(?:/([0-9]{1,60}))?"), re.compile(r"[0-9]{1,12}")
@@ -136,13 +136,13 @@ def read_published(path: Path, defined: Definitions, places: Collection[str]) ->
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
             for level, code, name, value in numbers_in(stream):
+                for at in defined.numbers if level == defined.place else ():
+                    inside.get((at, defined.area(code, at)), set()).add(code)
                 if name not in defined.numbers.get(level, {}):
                     if name not in defined.aside and name not in defined.table:
                         raise Refused(f"the tables have a number {name[:50]!r} that is not defined")
                     continue
                 seen.add((level, name))
-                for at in defined.numbers if level == defined.place else ():
-                    inside.get((at, defined.area(code, at)), set()).add(code)
                 if (level, code) in inside and values.setdefault((level, code, name), value) is not value:
                     raise Refused(f"the tables have {name} of {code} twice")
     except (OSError, EOFError, UnicodeError, csv.Error) as error:
@@ -201,14 +201,12 @@ class Kinds:
         nodes: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [((), (), -1)]
         for classes, ended in zip(self.classes, self.ended, strict=True):
             over = (dead | self.zeros) & ended
-            nodes = [
-                ((*record, level), (*kind, one), boxes & inside)
-                for record, kind, boxes in nodes
-                for (inside, one), level in classes.items()
-                if not boxes & inside & over
-            ]
-            if len(nodes) > KINDS:
-                raise Refused("more kinds of record are told apart than this program counts")
+            before, nodes = nodes, []
+            for record, kind, boxes in before:
+                some = (one for one in classes.items() if not boxes & one[0][0] & over)
+                nodes += [((*record, level), (*kind, one), boxes & inside) for (inside, one), level in some]
+                if len(nodes) > KINDS:
+                    raise Refused("more kinds of record are told apart than this program counts")
         return nodes
 
 
