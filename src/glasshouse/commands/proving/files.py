@@ -115,7 +115,7 @@ def _row(said: dict[str, str | int], verdict: dict[str, tuple[bool, str]]) -> Ro
     elif not fine:
         status = REFUSED
     else:
-        status = CERTIFIED if shown == said["wanted"] else WEAKER
+        status = CERTIFIED if shown == said["wanted"] else WEAKER  # of `vary --scope` more may have been said
     return Row(str(said["place"]), str(said["fact"]), statement, name, status, str(said["before"]), shown)
 
 
