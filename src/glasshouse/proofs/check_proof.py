@@ -17,7 +17,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -515,18 +515,15 @@ def statement(model: Model, witnesses: Sequence[str]) -> str:
     what = f"of the {sum(count for count, _ in fact.records)} records named"
     what += "" if model.total is None else f", and {model.total} in all"
     if not fact.records:
-        labels = {(a, n): label for a, (_, labels) in enumerate(attributes) for n, label in enumerate(labels)}
+        named = [[(attributes[at], bits) for at, bits in box.items()] for box in fact.where]
         sides = [
-            [(a, [labels[a, n] for n in range(bits.bit_length()) if bits >> n & 1]) for a, bits in box.items()]
-            for box in fact.where
+            [(of[0], [label for n, label in enumerate(of[1]) if bits >> n & 1]) for of, bits in one] for one in named
         ]
-        what = "records" + " or".join(
-            "".join(f" {attributes[a][0]} {'|'.join(some)}" for a, some in box) for box in sides
-        )
+        what = "records" + " or".join("".join(f" {name} {'|'.join(some)}" for name, some in one) for one in sides)
     where = f"{model.defined.place} {', '.join(fact.places)}{around}"
     what += "" if fact.within == fact.places else f" in {', '.join(fact.within)}"
-    side = "at most" if fact.kind == "most" else "at least"
-    return f"Every set that fits the numbers of {where} has {side} {fact.bound} {what}{exactly}."
+    bound = f"at {'most' if fact.kind == 'most' else 'least'} {fact.bound}"
+    return f"Every set that fits the numbers of {where} has {bound} {what}{exactly}."
 
 
 def opened(path: Path, defined: Definitions) -> tuple[dict[str, list[str]], Fact, str]:
@@ -550,13 +547,17 @@ def check(folder: Path, tables: Path, files: Sequence[Path]) -> Iterator[tuple[P
     """Of each certificate, whether it is accepted, and what it shows or why not; the tables are read once."""
     with (folder / DEFINITIONS).open("rb") as stream:
         defined = Definitions(stream.read(DEFINITIONS_BYTES + 1))
-    places: set[str] = set()
+    places, failed = set[str](), dict[Path, Refused]()
     for path in files:
-        with suppress(Refused):
+        try:
             places.update(opened(path, defined)[1].places)
+        except Refused as error:
+            failed[path] = error
     published, by_levels = read_published(tables, defined, places), dict[tuple[str, ...], Kinds]()
     for path in files:
         try:
+            if path in failed:
+                raise failed[path]
             head, fact, text = opened(path, defined)
             if (head["published"][0], head["definitions"][0]) != (published.sha256, defined.sha256):
                 raise Refused("it is of another published file, or of other definitions")
@@ -582,8 +583,7 @@ def main(words: Sequence[str]) -> int:
     if len(words) < 3 or words[1] != "--tables":
         print(__doc__)
         return 2
-    files = [Path(one) for one in words[3:]] or sorted(Path(words[0]).rglob(f"*{VIPR}"))
-    accepted = 0
+    accepted, files = 0, [Path(one) for one in words[3:]] or sorted(Path(words[0]).rglob(f"*{VIPR}"))
     try:
         for path, fine, said in check(Path(words[0]), Path(words[2]), files):
             accepted += fine
@@ -591,7 +591,7 @@ def main(words: Sequence[str]) -> int:
     except (OSError, Refused) as error:
         print(f"REFUSED: {error}")
     print(f"{accepted} accepted, {len(files) - accepted} refused")
-    return 0 if files and accepted == len(files) else 1
+    return int(not files or accepted < len(files))
 
 
 if __name__ == "__main__":
