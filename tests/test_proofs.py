@@ -342,3 +342,19 @@ def test_what_is_published_must_be_in_the_file(tmp_path: Path) -> None:
             )
         else:
             assert not verdict(tmp_path, finish(f"% fact {json.dumps(said)}\nVER 1.0\n", ("", "")))[0]
+
+
+def test_a_place_that_only_unused_numbers_name_is_a_place(tmp_path: Path) -> None:
+    """Records of an area may live there: the area's numbers are not met by the other places alone."""
+    definitions, _, _ = toy(7)
+    everybody = {"table": "T", "says": "everybody", "counts": [{}]}
+    definitions["numbers"] = {"house": {"T_01": everybody}, "street": {"S_01": everybody | {"table": "S"}}}
+    definitions |= {"impossible": [], "all_places": True, "aside": ["Q_01"]}
+    rows = [["house", "A1a", "T_01", "1", "1"], ["street", "A1", "S_01", "2", "2"]]
+    said: Json = {"fact": "contradiction", "places": ["A1a"], "levels": ["house", "street"]}
+    write(tmp_path, definitions, rows)
+    found = certificate(tmp_path, said)
+    assert found is not None  # one record in the only place, and two in its street
+    assert verdict(tmp_path, finish(found[1], write(tmp_path, definitions, rows)))[0]
+    more = [*rows, ["house", "A1b", "Q_01", "5", "5"]]
+    assert not verdict(tmp_path, finish(found[1], write(tmp_path, definitions, more)))[0]

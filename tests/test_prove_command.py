@@ -172,3 +172,17 @@ def test_numbers_that_contradict_are_named(tmp_path: Path) -> None:
     said = found.index.filter(pl.col("fact") == "contradiction")
     assert said.height and set(said["status"]) == {"certified"}, said
     assert said["statement"].str.contains("without any one of them some set fits the others").all()
+
+
+def test_what_places_owe_to_their_neighbours_is_not_called_certified(tmp_path: Path) -> None:
+    """Certificates are about single places; of places solved together less is shown, and said."""
+    tables, scenario = tmp_path / "norland.csv", str(NORLAND / "scenario")
+    gh.tabulate(NORLAND / "records.csv", scenario=scenario, out=tables)
+    alone = gh.vary(tables, scenario=scenario, out=tmp_path / "alone", workers=1).places
+    joint = gh.vary(tables, scenario=scenario, scope="town", out=tmp_path / "joint", workers=1).places
+    found = gh.prove(tmp_path / "joint", tables=tables, scenario=scenario, out=tmp_path / "p", workers=1)
+    more = joint.filter(joint["certain"] > alone["certain"])["ward"]
+    status = dict(found.index.filter(pl.col("fact") == "certain").select("place", "status").iter_rows())
+    assert len(more) and {status[place] for place in more} == {"weaker"}
+    assert {status[place] for place in status if place not in set(more)} == {"certified"}
+    assert any("single places" in note for note in found.notes)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -36,11 +38,31 @@ CERTIFICATES = pl.Schema(
 )  # fmt: skip
 
 
+class Said(NamedTuple):
+    """What the result says of a place: how many of the start's records overlap at least, how many are certain."""
+
+    overlap: int
+    certain: int
+    proof: str
+    certain_proof: str
+
+
+def said_of(folder: Path, scenario: Scenario) -> dict[str, Said]:
+    """What a result of vary says of its places."""
+    columns = "population", "distance", "certain", "proof", "certain_proof"
+    frame = pl.read_parquet(folder / "places.parquet").select(scenario.geography.place, *columns)
+    return {
+        place: Said(population - distance // 2, certain, proof, certain_proof)
+        for place, population, distance, certain, proof, certain_proof in frame.iter_rows()
+    }
+
+
 @dataclass(frozen=True)
 class Proving(Varying):
     """What all units share of a run of prove."""
 
     definitions: bytes = b""
+    said: Mapping[str, Said] = field(default_factory=dict)  # by place
 
     @cached_property
     def defined(self) -> Definitions:
@@ -159,29 +181,31 @@ class _Place:
 
     def facts(self) -> Iterator[tuple[str, str, int, int, str, int, str]]:
         """What vary says: the name of each fact, its file, what was to be shown and was, its proof before, the text."""
-        far, kinds = self.varied.places, self.varied.kinds
+        far, kinds, said = self.varied.places, self.varied.kinds, self.job.said[self.code]
         mine = kinds.place == self.at
         cells, counts, certain = kinds.cell[mine], kinds.records[mine], kinds.certain[mine]
-        population, bound = int(far.population[self.at]), int(far.certain[self.at])
+        population, sure = int(far.population[self.at]), int(far.certain[self.at])
         farthest = self._farthest()
         fixed = bool(self.varied.asked.fixed_total[self.varied.asked.program[self.at]])
         total = total_names(self.job.published) if fixed else []
-        name = f"{self.code}-solvar.vipr"
-        if total:
-            overlap = np.minimum(counts, np.array([farthest.get(int(cell), 0) for cell in cells], np.int64))
-            wanted = int(overlap.sum())
-            before = str(far.proof[self.at])
-            if wanted:
-                shown, text = self._shown(cells, counts, self._parts(cells, overlap), wanted, total, farthest, before)
-                yield "solvar", name if text else "", wanted, shown, before, population, text
-            if wanted == population:
-                yield "certain", name, wanted, shown, str(far.certain_proof[self.at]), population, ""
-        if bound and not (total and wanted == population):
+        overlap = np.minimum(counts, np.array([farthest.get(int(cell), 0) for cell in cells], np.int64))
+        found, name = int(overlap.sum()), f"{self.code}-solvar.vipr"
+        if total and said.overlap > 0:
+            shown, text = 0, ""
+            if found:
+                parts = self._parts(cells, overlap)
+                shown, text = self._shown(cells, counts, parts, found, total, farthest, said.proof)
+            yield "solvar", name if text else "", said.overlap, shown, said.proof, population, text
+            if found == population:
+                yield "certain", name if text else "", said.certain, shown, said.certain_proof, population, ""
+        if said.certain > 0 and not (total and found == population):
             some = np.flatnonzero(certain > 0)
             each = [([kind], int(certain[one])) for kind, one in enumerate(some)]
-            proof = str(far.certain_proof[self.at])
-            shown, text = self._shown(cells[some], certain[some], each, bound, [], farthest, proof)
-            yield "certain", f"{self.code}-certain.vipr" if text else "", bound, shown, proof, population, text
+            shown, text = 0, ""
+            if sure:
+                shown, text = self._shown(cells[some], certain[some], each, sure, [], farthest, said.certain_proof)
+            name = f"{self.code}-certain.vipr" if text else ""
+            yield "certain", name, said.certain, shown, said.certain_proof, population, text
 
     def _farthest(self) -> dict[int, int]:
         """The records farthest from the start, by cell."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import io
 from collections.abc import Collection, Iterator
@@ -23,7 +24,7 @@ from glasshouse.files.output import private_file
 from glasshouse.files.tables import TableFile
 from glasshouse.model.records import UNLIMITED
 from glasshouse.proofs.certificate import complete
-from glasshouse.proofs.check_proof import DEFINITIONS, UNREADABLE, Refused, check
+from glasshouse.proofs.check_proof import DEFINITIONS, UNREADABLE, Refused, check, numbers_in
 
 INDEX, CHECKER, PUBLISHED = "index.csv", "check_proof.py", "published.csv"
 COLUMNS = ("place", "fact", "statement", "file", "status")
@@ -114,25 +115,25 @@ def _row(said: dict[str, str | int], verdict: dict[str, tuple[bool, str]]) -> Ro
     elif not fine:
         status = REFUSED
     else:
-        status = CERTIFIED if shown == said["wanted"] else WEAKER
+        status = CERTIFIED if shown == said["wanted"] else WEAKER  # of `vary --scope` more may have been said
     return Row(str(said["place"]), str(said["fact"]), statement, name, status, str(said["before"]), shown)
 
 
 def is_plain(asking: Asking, file: TableFile) -> bool:
     """Can the checker read the published file itself: a long CSV with official names, each number as it is meant?"""
     path, scenario = asking.tables, asking.scenario
-    if not path.is_file() or not path.name.lower().endswith((".csv", ".csv.gz")) or asking.read.mapping:
+    if not path.is_file() or not path.name.endswith((".csv", ".csv.gz")) or asking.read.mapping:
         return False
     usual = set(asking.read.parameters) == {"assume_published"} and not asking.read.inputs
     if not usual or not file.seen.sparse or scenario.printed.rule is not None or scenario.printed.missing != "zero":
         return False
-    header = pl.scan_csv(path, infer_schema=False).collect_schema().names()
-    if not {"level", "geoid", "variable"} <= set(header) or not (
-        {"value"} <= set(header) or {"lower", "upper"} <= set(header)
-    ):
+    try:
+        with gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb") as stream:
+            names = {name for _, _, name, _ in numbers_in(stream)}
+    except (Refused, OSError, EOFError, UnicodeError, csv.Error):
         return False
     used = {line.variable for table in scenario.tables for line in table.lines}
-    other = [name for name in _names(path) if name not in used]
+    other = names - used
     tables = {table.name for table in scenario.tables}
     return all(name in scenario.official and scenario.official[name][0] not in tables for name in other)
 

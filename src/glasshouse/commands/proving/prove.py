@@ -128,7 +128,7 @@ class _Prove(Attack[Summary]):
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Any], near: Path) -> Prepared:
         from glasshouse.commands.proving.counts import Counting, asked_counts, conflicts_of, prove_counts
-        from glasshouse.commands.proving.facts import CERTIFICATES, Proving, defined_by, prove_unit
+        from glasshouse.commands.proving.facts import CERTIFICATES, Proving, defined_by, prove_unit, said_of
         from glasshouse.commands.proving.files import is_plain
         from glasshouse.commands.work.vary import starts, with_starts
 
@@ -140,7 +140,12 @@ class _Prove(Attack[Summary]):
         about = defined_by(job, file, finest=finest, assume=assume, plain=plain)
         if self.of == "vary":
             asked = job.asking(
-                Proving, finest=finest, tighten=bool(self.made["tighten"]), jointly=False, definitions=about
+                Proving,
+                finest=finest,
+                tighten=bool(self.made["tighten"]),
+                jointly=False,
+                definitions=about,
+                said=said_of(self.result, asking.scenario),
             )
             return Prepared(asked, items, prove_unit, {"certificates": CERTIFICATES})
         counts = asked_counts(self.of, self.result, asking.scenario)
