@@ -258,7 +258,7 @@ RUNS = (
     Run("compared", "compare hamlet --plan plan.toml --setting nothing --setting swap --workers 1 --out compared",
         "hamlet", slow=True),
     Run("compared-one", "compare hamlet --plan plan.toml --setting round --workers 1 --out compared-one", "hamlet"),
-    Run("compared-sides", "compare compared compared-one --out compared-sides", "compared compared-one"),
+    Run("compared-sides", "compare compared compared-one --out compared-sides", "compared compared-one", slow=True),
     Run("compare-plan", "compare --show-plan", json=False),
     # all of it
     Run("audit", "audit --config audit.toml --workers 1 --out audit", slow=True),

@@ -110,7 +110,10 @@ MISTAKES = {
     "a folder for a file": (HEAD + '[input]\nrecords = "."\n', r"'input\.records' is \.: there is no such file"),
     "an unknown scenario": (SYNTHETIC.replace("sf1-person", "sf2"), "unknown scenario 'sf2'; known: .*sf1-person"),
     "an unknown table": (SYNTHETIC.replace("[", 'tables = ["P1", "Q1"]\n[', 1), "unknown table 'Q1'; known: .*P12"),
-    "an unknown plan": (SYNTHETIC + '[protections]\nplan = "nope"\n', "unknown plan 'nope'; known: audit, standard"),
+    "an unknown plan": (
+        SYNTHETIC + '[protections]\nplan = "nope"\n',
+        "unknown plan 'nope'; known: audit, claims, occupancy, standard",
+    ),
     "half a line": ("scenario = \n", "not valid TOML.*line 1"),
     "a key twice": (HEAD + HEAD + "[synthetic]\n", "not valid TOML"),
     "code": ("import os\nos.system('touch x')\n", "not valid TOML"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import glasshouse as gh
@@ -64,6 +64,7 @@ def test_a_chosen_point_is_on_the_front(problem: tuple[Matrix, Rules], q: float,
 
 
 @given(problems(), st.sampled_from(Spread))
+@settings(max_examples=25)
 def test_beyond_the_front_is_refused_with_its_range(problem: tuple[Matrix, Rules], spread: Spread) -> None:
     one = front(*problem)
     for kind, value in (

@@ -30,8 +30,15 @@ ONCE = [(path, option) for path, option in OPTIONS if not option.multiple]
 AT = dict(ALL)
 
 
+def typed(verb: str) -> str:
+    """How the terminal spells it."""
+    return verb.replace("_", "-")
+
+
 def test_every_command_is_looked_at() -> None:
-    declared = {(verb,) for verb in TERMINAL} | {(name, verb) for name, group in NAMESPACES.items() for verb in group}
+    declared = {(typed(verb),) for verb in TERMINAL} | {
+        (name, verb) for name, group in NAMESPACES.items() for verb in group
+    }
     assert {path for path, command in ALL if not hasattr(command, "commands")} == declared
     assert len(ONCE) > 250
 
@@ -47,8 +54,9 @@ def test_an_option_that_is_not_to_be_repeated_is_refused_twice(path: tuple[str, 
 def test_only_options_that_are_declared_so_are_repeated() -> None:
     for path, option in OPTIONS:
         if option.multiple:
-            where = import_module(TERMINAL[path[0]]) if len(path) == 1 else NAMESPACES[path[0]]
-            declared = declaration(getattr(where, path[-1])).by_name[option.name]
+            verb = path[-1].replace("-", "_")
+            where = import_module(TERMINAL[verb]) if len(path) == 1 else NAMESPACES[path[0]]
+            declared = declaration(getattr(where, verb)).by_name[option.name]
             assert declared.opt.repeated or declared.shape in ("named", "pairs")
 
 

@@ -119,6 +119,7 @@ def test_tables_of_tracts_alone_are_not_called_absent(
     assert "no number of P1 by block, only for other areas: taken as unpublished there" in said
 
 
+@pytest.mark.slow  # 99,042 blocks
 def test_the_blocks_of_cook_county_have_5194675_persons(world: Path, pl94: Scenario) -> None:
     path = world / "us" / "pl_2010_cook_block.csv.gz"
     found = numbers(path, pl94)
