@@ -784,7 +784,7 @@ def test_an_interrupted_run_is_gone_on_with(
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "put", stop)
         ended = county.reidentify(tmp_path / "out")
-    assert ended.code == 130 and "the same command goes on" in ended.err and len(kept) == 3
+    assert ended.code == 130 and "run the same command again to resume" in ended.err and len(kept) == 3
     assert not (tmp_path / "out" / "manifest.json").exists()
     said = good(county.reidentify(tmp_path / "out", "--json")).json
     assert (said["units"], said["units_from_before"]) == (7, 3)

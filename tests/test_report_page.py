@@ -242,7 +242,7 @@ def test_a_hidden_verdict_is_no_number() -> None:
 def test_findings_are_in_words() -> None:
     assert "2 thresholds were exceeded" in html()
     none = sample(passed=False)
-    assert "No threshold was exceeded" in page(none)
+    assert "No limit was exceeded" in page(none)
     assert "threshold was exceeded" not in page(replace(none, thresholds=0))
 
 

@@ -148,7 +148,7 @@ def test_the_first_sheet_says_what_the_report_is() -> None:
     public = book(sheets(publish(report(), 10)))["Read me"]
     assert str(public["A3"]).startswith("Public version")
     assert public["E6"] == "guessing: (hidden)"
-    assert "No threshold was exceeded." in book(sheets(replace(report(), findings=())))["Read me"].values()
+    assert "No limit was exceeded." in book(sheets(replace(report(), findings=())))["Read me"].values()
 
 
 def test_the_last_sheet_has_the_definitions() -> None:

@@ -1167,7 +1167,9 @@ def test_a_run_from_status_to_ctrl_c_to_its_end(
         os.killpg(process.pid, signal.SIGCONT)
         printed, err = process.communicate()
         assert process.returncode == 130 and printed == ""
-        assert err.endswith("glasshouse: interrupted; the units that are done are kept; the same command goes on\n")
+        assert err.endswith(
+            "glasshouse: interrupted; the units that are done are kept; run the same command again to resume\n"
+        )
         eventually(lambda: all(gone(pid) for pid in offspring), "the end of its workers")
 
     done = units(out)

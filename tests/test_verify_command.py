@@ -543,7 +543,7 @@ def test_an_interrupted_run_goes_on_with_more_workers(
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "put", stop)
         ended = county.verify(out, *options)
-    assert ended.code == 130 and ended.out == "" and "the same command goes on" in ended.err
+    assert ended.code == 130 and ended.out == "" and "run the same command again to resume" in ended.err
     assert len(done) == 1 and not (out / "claims.parquet").exists()
     state = good(tool("status", out, "--json")).json
     assert (state["state"], state["finished"], state["units"]) == ("stopped", 1, 5)
@@ -575,7 +575,7 @@ def test_interrupted_from_the_keyboard(county: County, run: Run, tmp_path: Path)
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)
         printed, err = process.communicate()
-    assert process.returncode == 130 and printed == "" and "the same command goes on" in err
+    assert process.returncode == 130 and printed == "" and "run the same command again to resume" in err
     code_hash.cache_clear()  # as the process has just read the sources
     good(tool(*command))
     assert Run(out, run.ended).digests() == run.digests()

@@ -132,7 +132,9 @@ def in_folder(
         except KeyboardInterrupt:
             if out is None or not folder.ledger.folder.exists():
                 raise  # nothing is kept
-            raise Interrupted("interrupted; the units that are done are kept; the same command goes on") from None
+            raise Interrupted(
+                "interrupted; the units that are done are kept; run the same command again to resume"
+            ) from None
         return _ended(manifest.command, made, where, [*sorted(made.outputs), MANIFEST], out, notes, unit)
 
 

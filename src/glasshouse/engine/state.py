@@ -61,5 +61,5 @@ def state_of(path: Path) -> tuple[State, list[str]]:
     if running.open:
         lines.append(f"    {running.open:,} units were stopped by the clock; the same command does them again")
     if state.state == "stopped":
-        lines.append("    the same command goes on where it stopped")
+        lines.append("    run the same command again to resume")
     return state, lines

@@ -61,7 +61,7 @@ def relocate(
     from glasshouse.protection.relocation.front import Spread
 
     if rules.coordinates is not None and not rules.within:
-        raise InputError("--coordinates is of use with --within: how far people may move")
+        raise InputError("--coordinates needs --within, which says how far people may move")
     if q is not None and at != "":
         raise InputError("--q and --at both say the point of the front; give one or the other")
     target = Target.read(str(at), "--at") if at != "" else Target("q", 1.0 if q is None else q)

@@ -339,4 +339,4 @@ def verdict(row: Row) -> str:
     guess = f"guessing {row['baseline']:.1%} ({row['guesser']})"
     if row["advantage_low"] > 0:
         return guess
-    return f"{guess}: no better than guessing" + ("" if row["advantage_high"] <= 0 else ", as far as this tells")
+    return f"{guess}: " + ("no better than" if row["advantage_high"] <= 0 else "not distinguishable from") + " guessing"
