@@ -1176,7 +1176,7 @@ def test_a_run_from_status_to_ctrl_c_to_its_end(
     state = good(tool("status", out, "--json")).json
     assert (state["state"], state["finished"]) == ("stopped", done) and done > 0
     lines = good(tool("status", out)).out
-    assert f"stopped, {done} of {UNITS} units done" in lines and "goes on where it stopped" in lines
+    assert f"stopped, {done} of {UNITS} units done" in lines and "run the same command again to resume" in lines
 
     with started(*command_line("reconstruct", long_tables, out, "--workers", 2, "--json")) as process:
         printed, err = process.communicate()
