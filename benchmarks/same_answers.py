@@ -53,8 +53,8 @@ def agree(counts: dict[str, int]) -> bool:
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
-        raise InputError("say two files: OLD/places.parquet NEW/places.parquet")
-    counts = compared(*(pl.read_parquet(Path(one)) for one in arguments))
+        raise InputError("say two results of vary: OLD NEW")
+    counts = compared(*(pl.read_parquet(Path(one) / "places.parquet") for one in arguments))
     print(json.dumps(counts, indent=1))
     return 0 if agree(counts) else 1
 
