@@ -1,6 +1,6 @@
 """Are the answers of two runs of `vary` the same, place by place? Between two versions none may contradict the other.
 
-    python -m benchmarks.same_answers OLD/places.parquet NEW/places.parquet
+    python -m benchmarks.same_answers OLD NEW
 
 What was exact must be exact again, with the same numbers. What two engines agreed on, or was undecided, may have become
 exact, or narrower; ends that do not meet are a contradiction. How an answer was found (`method`) may change.
