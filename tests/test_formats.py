@@ -19,8 +19,6 @@ from tests import format_samples as samples
 from tests.format_samples import NUMBERS, workbook
 
 WORLD = Path(__file__).resolve().parents[2] / "shared" / "data" / "world"
-if not WORLD.is_dir():
-    WORLD = Path("/work/shared/data/world")
 real = pytest.mark.skipif(not WORLD.is_dir(), reason="needs shared/data/world, which is not part of the repository")
 
 

@@ -18,7 +18,6 @@ from glasshouse.scenarios.printed import markers, meaning, read_changes, rounded
 from glasshouse.scenarios.printed import read as read_printed
 
 ONS = Path(__file__).resolve().parents[2] / "shared" / "data" / "world" / "ons" / "ptable_10_5_rule.csv.gz"
-ONS = ONS if ONS.is_file() else Path("/work/shared/data/world/ons/ptable_10_5_rule.csv.gz")
 HOW = ["random", "nearest", "half-up", "up", "down"]
 
 
