@@ -157,6 +157,18 @@ def test_two_mistakes_have_a_line_each(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_a_scenario_that_is_not_known_is_said_with_the_file_and_the_key(tmp_path: Path) -> None:
+    """Found by the fuzzer: the complaint named the scenario, but not the configuration."""
+    text = SYNTHETIC.replace("sf1-person", "sf1-persoan") + '[claims]\nscenario = "dhc"\n'
+    known = r"unknown scenario '{}'; known: .*pl94"
+    refused(
+        audit(tmp_path, text),
+        tmp_path,
+        r"mine\.toml: 'scenario': " + known.format("sf1-persoan"),
+        r"mine\.toml: 'claims\.scenario': " + known.format("dhc"),
+    )
+
+
 def test_two_files_that_are_not_there_have_a_line_each(tmp_path: Path) -> None:
     config = HEAD + '[input]\ntables = "a.csv"\nrecords = "b.csv"\n[attackers.lists]\nmine = "c.csv"\n'
     refused(audit(tmp_path, config), tmp_path, r"a\.csv", r"b\.csv", r"c\.csv")

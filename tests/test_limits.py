@@ -11,6 +11,7 @@ import time
 import zipfile
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from random import Random
@@ -38,6 +39,9 @@ from glasshouse.files.sample import read_sample
 from glasshouse.files.tables import open_tables
 from glasshouse.mechanism.account import allocation, fraction
 from glasshouse.model.geography import Geography
+from glasshouse.model.release import build_table
+from glasshouse.model.schema import Group, Recode
+from glasshouse.model.tabulate import compile_tables
 from glasshouse.population.preset import load_preset
 from glasshouse.report.render.svg import label_at
 from glasshouse.report.render.templates import render
@@ -181,6 +185,20 @@ def test_a_table_of_too_many_lines_is_refused(tmp_path: Path, monkeypatch: pytes
 )
 def test_what_the_fuzzer_found_in_scenarios_is_refused(tmp_path: Path, change: tuple[str, str], words: str) -> None:
     refused(load, str(own(tmp_path, change)), words=("scenario.toml", words))
+
+
+def test_tables_that_tell_too_many_kinds_of_record_apart_are_refused() -> None:
+    """A table of 49 lines can tell 2^24 kinds of record apart: each group but the last is not divided further."""
+    schema = load("pl94").schema
+    first = next(one for one in schema.attributes if len(one) == 2)
+    names = [f"a{number}" for number in range(24)]
+    many = replace(schema, attributes=tuple(replace(first, name=name) for name in names), impossible=())
+    groups = (Group("rest", frozenset({1})), Group("on", frozenset({0})))
+    by = [Recode(name, name, groups) for name in names]
+    table = build_table(many, name="T", level="place", title="", by=by, variable="T{}".format, undivided=["rest"])
+    assert len(table.lines) == 49
+    with pytest.raises(InputError, match=r"too many kinds of record apart.* more than 12,000,000;"):
+        compile_tables(many, [table], subtotals=True)
 
 
 def test_a_scenario_without_tables_is_refused(tmp_path: Path) -> None:
@@ -625,6 +643,19 @@ def test_a_unit_that_lacked_memory_is_no_entry_of_the_ledger() -> None:
         raise MemoryError
 
     with pytest.raises(MemoryError):
+        do((None, work), Item())  # type: ignore[arg-type]
+
+
+def test_a_unit_that_could_not_read_is_no_entry_of_the_ledger_and_no_bug() -> None:
+    """Found by the fault harness: `compare` called an unreadable file a bug of ours, and kept that as an answer."""
+
+    class Item:
+        code, places = "x", ("x",)
+
+    def work(*_: object) -> None:
+        raise OSError(5, "Input/output error", "people.csv")
+
+    with pytest.raises(InputError, match=r"^people\.csv: Input/output error; run the same command again$"):
         do((None, work), Item())  # type: ignore[arg-type]
 
 

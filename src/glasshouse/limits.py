@@ -20,6 +20,7 @@ GEOGRAPHIC_LEVELS = 32
 CODE_LENGTH = 64  # letters of the code of a place
 WAYS = 12  # recodes that one table crosses
 LINES = 50_000  # of all tables of a scenario, and as many of its catalogue
+LOOKUPS = 12_000_000  # combinations of levels that tables tell apart, and lines that count each, of one level
 SPELLINGS = 200_000  # names of variables, in all spellings
 PIECES = 100_000  # descriptions that structural zeros cut the records into
 

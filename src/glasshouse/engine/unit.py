@@ -31,6 +31,10 @@ def do(job_and_work: tuple[Any, Work], item: Asked) -> Entry:
         refused = Refusal(str(error))
     except MemoryError:  # says nothing of the unit, so it is no entry
         raise MemoryError from None
+    except OSError as error:  # nor does a file that cannot be read
+        raise InputError(
+            f"{error.filename or item.code}: {error.strerror or error}; run the same command again"
+        ) from None
     except Exception as error:  # one bad unit does not stop the others; the exception's text may hold data
         at = error.__traceback__
         while at is not None and at.tb_next is not None:

@@ -17,6 +17,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from glasshouse.errors import InputError
+from glasshouse.limits import LOOKUPS
 from glasshouse.model.records import Codes, Count, Index, Records
 from glasshouse.model.release import Counts, Table, counted
 from glasshouse.model.schema import Predicate, Schema
@@ -65,6 +67,11 @@ def compile_tables(schema: Schema, tables: Iterable[Table], *, subtotals: bool =
         variables += [line.variable for line in wanted]
         owners += [table.name] * len(wanted)
     groups = list(_groups(schema, pairs))
+    if sum(group.positions + group.entries for group in groups) > LOOKUPS:
+        raise InputError(
+            "the tables of the scenario tell too many kinds of record apart: with the lines that count each, more than "
+            f"{LOOKUPS:,}; expected fewer or smaller tables"
+        )
     widest = max(len(attribute) for attribute in schema.attributes)
     steps = np.zeros((len(groups), len(schema.attributes), widest), np.int32)
     lengths, columns = [], []
@@ -130,6 +137,15 @@ class _Group:
         sizes = [int(classes.max()) + 1 for classes in self.classes]
         self.positions = prod(sizes)
         self.strides = [prod(sizes[index + 1 :]) for index in range(len(sizes))]
+
+    @property
+    def entries(self) -> float:
+        """How many (position, column) there are; a float, since it may be astronomical."""
+        sizes = (
+            np.array([len(classes) for classes in inside])[kinds]
+            for kinds, inside in zip(self.kinds, self.inside, strict=True)
+        )
+        return float(np.prod([some.astype(np.float64) for some in sizes], axis=0).sum())
 
     def lists(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Every (position, column) that counts, in order: expand each pair attribute by attribute."""

@@ -208,18 +208,21 @@ def load(name: str) -> Scenario:
     """Load a built-in scenario by name, or a scenario of your own by the path of its folder."""
     if name in known_scenarios():
         return _built_in(name)
+    return _read(folder_of(name), name)
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a scenario of your own."""
     if is_there(Path(name) / "scenario.toml"):
-        folder = Path(name)
-    elif Path(name).name == "scenario.toml" and is_there(name):
-        folder = Path(name).parent
-    elif len(name) <= NAME_LENGTH and Path(name).is_dir():
+        return Path(name)
+    if Path(name).name == "scenario.toml" and is_there(name):
+        return Path(name).parent
+    if len(name) <= NAME_LENGTH and Path(name).is_dir():
         raise InputError(f"{name} has no scenario.toml; a scenario is a folder with one")
-    else:
-        raise InputError(
-            f"unknown scenario '{name[:NAME_LENGTH]}'; known: {', '.join(known_scenarios())}; "
-            "or give the path of a folder that has a scenario.toml"
-        )
-    return _read(folder, name)
+    raise InputError(
+        f"unknown scenario '{name[:NAME_LENGTH]}'; known: {', '.join(known_scenarios())}; "
+        "or give the path of a folder that has a scenario.toml"
+    )
 
 
 @cache  # part of the program, like its code

@@ -19,6 +19,7 @@ from glasshouse.commands.vary import vary
 from glasshouse.commands.verify import verify
 from glasshouse.errors import InputError, unknown
 from glasshouse.limits import COMPLAINTS, NAME_LENGTH
+from glasshouse.scenarios.load import folder_of, known_scenarios
 from glasshouse.scenarios.toml import is_there, read_toml
 
 File = Annotated[Path, Field(strict=False)]  # a text in the file
@@ -319,16 +320,26 @@ def _found(config: Config, path: Path) -> Config:
         there = path.parent / name
         return str(there) if name and (is_there(there) or is_there(there / "scenario.toml")) else name
 
-    changed: dict[str, Any] = {"scenario": named(config.scenario)}
+    def scenario(key: str, name: str) -> str:
+        """A scenario of ours, or a folder beside the configuration; one that is neither is refused."""
+        try:
+            return name if name in known_scenarios() else str(folder_of(named(name)))
+        except InputError as error:
+            missing.extend(f"{path.name}: '{key}': {line}" for line in error.args)
+            return name
+
+    changed: dict[str, Any] = {"scenario": scenario("scenario", config.scenario)}
     if config.input is not None:
         files = {key: beside(f"input.{key}", value) for key, value in config.input if isinstance(value, Path)}
         changed["input"] = config.input.model_copy(update=files)
     lists = {key: beside(f"attackers.lists.{key}", value) for key, value in config.attackers.lists.items()}
     changed["attackers"] = config.attackers.model_copy(update={"lists": lists})
-    if missing:
-        raise InputError(*missing)
     for part, key in _NAMED:
         section = getattr(config, part)
         if section is not None:
-            changed[part] = section.model_copy(update={key: named(getattr(section, key))})
+            name = getattr(section, key)
+            there = scenario(f"{part}.{key}", name) if key == "scenario" else named(name)
+            changed[part] = section.model_copy(update={key: there})
+    if missing:
+        raise InputError(*missing)
     return config.model_copy(update=changed)
