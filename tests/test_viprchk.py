@@ -82,7 +82,7 @@ def test_claims_hidden_numbers_and_contradictions(tmp_path: Path) -> None:
 
 
 ONE_RECORD = "VER 1.0\nVAR 1\nx0\nINT 1\n0\nOBJ min\n0\nCON 1 0\nT_01 E 1 1 0 1\n"
-HOLES = {  # all of them would show that one record, which is published and possible, cannot be
+HOLES = {  # none shows anything: one record is published, and possible; three say that it is not
     "a split at a number that is not whole": "RTP infeas\nSOL 0\nDER 5\na L 1/2 1 0 1 { asm } -1\n"
     "b G 3/2 1 0 1 { asm } -1\nc G 1 0 { lin 2 0 2 1 -2 } -1\nd G 1 0 { lin 2 2 2 0 -2 } -1\n"
     "e G 1 0 { uns 3 1 4 2 } -1\n",
