@@ -1,7 +1,8 @@
 """Is this a VIPR file, version 1.0, and does its derivation hold? A reader of the published grammar, on its own.
 
-It stands in for viprchk, which is in no registry: it knows nothing of tables, definitions or facts, reads the sections
-in their order, and checks each reason as the format's specification says. It shares no code with our checker.
+It stands in for viprchk, which is in no registry (`tests/test_viprchk.py` runs viprchk itself where it is installed).
+It knows nothing of tables, definitions or facts, reads the sections in their order, and checks each reason as the
+format's specification says. It shares no code with our checker.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ def _read(text: str) -> None:
 
     expect("CON")
     count, bounds = int(next(words)), int(next(words))
+    assert count, "no row: viprchk takes no such file"
     rows = [row() for _ in range(count)]
     for one in rows[:bounds]:
         assert len(one.terms) == 1, f"{one.name} is no bound, and stands among the bounds"
