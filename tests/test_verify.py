@@ -264,12 +264,16 @@ SORTS = ("exact", "interval", "tallied", "joint")
 
 
 @pytest.mark.parametrize(("rung", "count"), [("default", 20), ("search", 20), ("short search", 20), ("two engines", 3)])
-@pytest.mark.parametrize("listed_at_most", [1024, 1])
+@pytest.mark.parametrize(("listed_at_most", "large"), [(1024, 100), (1, 100), (1, 0)])
 def test_sets_of_variables_are_settled_as_by_brute_force(
-    rung: str, count: int, listed_at_most: int, monkeypatch: pytest.MonkeyPatch
+    rung: str, count: int, listed_at_most: int, large: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The core's own question, also for places that are solved jointly and for sets that cut through cells."""
+    """The core's own question, also for places that are solved jointly and for sets that cut through cells.
+
+    Parts that are not listed are asked about by search, or at vertices, as large ones are.
+    """
     monkeypatch.setattr("glasshouse.program.extremes.LISTED", listed_at_most)
+    monkeypatch.setattr("glasshouse.program.extremes.LARGE", large)
     rng = np.random.default_rng(1)
     verdicts: Counter[int] = Counter()
     for case in (case for sort in SORTS for case in cases(sort, count)):

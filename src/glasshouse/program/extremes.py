@@ -7,18 +7,20 @@ only where the two differ is an end asked for; each answer is one more solution 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.model.records import UNLIMITED
-from glasshouse.program.answers import Answers, minimum
+from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import linear
 from glasshouse.program.highs import Kept, highs
-from glasshouse.program.integer import Limit, Outcome, Proof
-from glasshouse.program.ladder import ORDER, Ladder, Rung
+from glasshouse.program.integer import IntegerProgram, Proof
+from glasshouse.program.ladder import ORDER, Ladder
 from glasshouse.program.moves import exchanges, wandered
 from glasshouse.program.propagate import Array
 from glasshouse.program.prove import dual_bound
@@ -31,6 +33,7 @@ WALKS = 6  # known solutions that are looked around
 AT_ONCE = 512  # sets that are counted together
 LARGE = 100  # entries of a part in which a vertex is met sooner than a search ends
 WHOLE = 1e-6
+MIXED = np.uint64(0x9E3779B97F4A7C15)  # an odd number, bits of which look like chance
 Flags = NDArray[np.bool_]
 Sets = Flags | None  # a row each over the variables of a part; None: every variable is a set of its own
 Kind = TypeVar("Kind", np.int64, np.bool_)
@@ -40,8 +43,29 @@ LEAST, MOST = 1, -1  # which end
 
 def distinct(sets: Flags) -> tuple[Flags, Array]:
     """The sets without repetition, in order, and which of them each is."""
-    packed, of = np.unique(np.packbits(sets, axis=1), axis=0, return_inverse=True)
-    return np.unpackbits(packed, axis=1, count=sets.shape[1]).astype(np.bool_), of.reshape(-1)
+    packed = np.packbits(sets, axis=1)
+    first, of = different(packed)
+    return np.unpackbits(packed[first], axis=1, count=sets.shape[1]).astype(np.bool_), of
+
+
+def different(rows: NDArray[np.uint8], seed: int = 0) -> tuple[Array, Array]:
+    """Where each different row of bytes stands first, in the order of the bytes, and which of them each row is.
+
+    Rows get a random number each, which are sorted instead of the rows; rows with the same number are compared.
+    """
+    padded = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), np.uint8)
+    padded[:, : rows.shape[1]] = rows
+    words = padded.view(np.uint64)
+    words ^= words >> np.uint64(32)  # one to one: a product keeps little of high bits alone
+    words *= MIXED
+    words ^= words >> np.uint64(29)
+    chance = np.random.default_rng(seed).integers(0, 2**64, words.shape[1], dtype=np.uint64)
+    _, first, of = np.unique(words @ chance, return_index=True, return_inverse=True)
+    of = of.reshape(-1)
+    if (words != words[first[of]]).any():  # two rows with the same number: other numbers
+        return different(rows, seed + 1)
+    _, order, rank = np.unique(rows[first], axis=0, return_index=True, return_inverse=True)
+    return first[order], rank.reshape(-1)[of]
 
 
 def meets_vertices(program: Programs, ladder: Ladder) -> bool:
@@ -135,6 +159,7 @@ class Extremes:
         if self.split is not None and meets_vertices(program, ladder):
             limited = replace(program, lower=self.split.lower, upper=self.split.upper)
             self.kept = Kept(limited.integer_program(np.zeros(len(program.lower), np.int64)))
+            self.used = (self.start > 0) | (self.kept.program.lower != 0)  # by solutions met
 
     def _end(self, which: int, sets: Sets, solutions: NDArray[np.int64]) -> End:
         count = solutions.shape[1] if sets is None else len(sets)
@@ -183,51 +208,66 @@ class Extremes:
         if self.split is None:
             return
         end = ends[at]
-        for number in order:
-            wanted = not settling or all(one.met[number] == end.met[number] for one in ends)
-            if wanted and end.met[number] != end.bound[number]:
-                answers = self._answers(self.split, end, int(number))
+        for number in map(int, order):
+
+            def wanted(number: int = number) -> bool:
+                agreed = not settling or all(one.met[number] == end.met[number] for one in ends)
+                return bool(agreed and end.met[number] != end.bound[number])
+
+            holds_for = partial(end.implied, number) if settling else partial(np.atleast_1d, number)
+            cost = np.zeros(len(self.start), np.int64)
+            cost[number if end.sets is None else end.sets[number]] = end.which
+            if wanted():
+                self.calls += 1
+                self._look_at_a_vertex(ends, at, number, cost, holds_for)
+            if wanted():
+                answers = minimum(self.split, linear(cost), self.ladder, start=self.start)
+                self.clock |= bool(answers.clock[0])
                 if answers.fits[0]:
                     _meet_all(ends, answers.x)
-                _learn(end, int(number), answers, end.implied(int(number)) if settling else np.array([number]))
+                _learn(end, number, int(answers.floor[0]), answers.proof[0], holds_for())
 
-    def _answers(self, whole: Split, end: End, number: int) -> Answers:
-        cost = np.zeros(len(self.start), np.int64)
-        cost[number if end.sets is None else end.sets[number]] = end.which
-        self.calls += 1
-        answers = None if self.kept is None else _at_a_vertex(self.kept, cost, self.ladder.limit)
-        if answers is not None:
-            return answers
-        answers = minimum(whole, linear(cost), self.ladder, start=self.start)
-        self.clock |= bool(answers.clock[0])
-        return answers
+    def _look_at_a_vertex(
+        self, ends: Ends, at: int, number: int, cost: Array, holds_for: Callable[[], Array]
+    ) -> None:  # fmt: skip
+        """What a vertex of the relaxation tells of an end: its multipliers prove a bound, and it may lead to the end.
+
+        Relaxations go on from one another and cost a hundredth of a search that begins anew. Where the bound is what
+        some solution was seen to count, that is the end. Otherwise a solution that counts more is looked for: at the
+        vertex, or, where it is not whole, among solutions of what it and those met before use, which are few variables.
+        """
+        if self.kept is None:
+            return
+        end, program = ends[at], replace(self.kept.program, cost=cost)
+        relaxed = self.kept.relax(cost, self.ladder.limit)
+        if relaxed.x is None or relaxed.duals is None:
+            return
+        floor = dual_bound(program, relaxed.duals, wanted=end.which * int(end.met[number]))
+        if floor is None:
+            return
+        _learn(end, number, floor, Proof.EXACT, holds_for())
+        if end.met[number] == end.bound[number]:
+            return
+        near = np.rint(relaxed.x).astype(np.int64)
+        x = near if program.fits(near) else self._among(program, np.flatnonzero(self.used | (relaxed.x > WHOLE)))
+        if x is not None:
+            self.used = (self.start > 0) | (x > 0) | (program.lower != 0)
+            _meet_all(ends, x)
+
+    def _among(self, program: IntegerProgram, used: Array) -> Count | None:
+        """The cheapest solution that leaves out all variables but those used, as far as HiGHS finds it."""
+        found = highs(program.only(used), self.ladder.limit)
+        self.clock |= found.clock
+        if found.x is None:
+            return None
+        x = np.zeros(len(program.cost), np.int64)
+        x[used] = found.x
+        return x if program.fits(x) else None
 
 
-def _at_a_vertex(kept: Kept, cost: Array, limit: Limit) -> Answers | None:
-    """The least of a cost where a vertex of the relaxation is whole and its multipliers show that nothing is less.
-
-    That is so nearly always, and in a large part it is ten times quicker than a search that begins anew.
-    """
-    if limit.allows_nothing:
-        return None
-    relaxed = kept.relax(cost, limit)
-    if relaxed.x is None or relaxed.duals is None:
-        return None
-    x = np.rint(relaxed.x).astype(np.int64)
-    program = replace(kept.program, cost=cost)
-    if np.abs(x - relaxed.x).max() > WHOLE or not program.fits(x):
-        return None
-    value = program.value(x)
-    if dual_bound(program, relaxed.duals, wanted=value) != value:
-        return None
-    one = np.array([value])
-    rung, clock = np.full(1, Rung.SOLVER, np.int8), np.zeros(1, np.bool_)
-    return Answers(x, (Outcome.OPTIMAL,), (Proof.EXACT,), one, one, rung, clock)
-
-
-def _learn(end: End, number: int, answers: Answers, holds_for: Array) -> None:
+def _learn(end: End, number: int, floor: int, proof: Proof, holds_for: Array) -> None:
     """What an answer says of the end of a set, and of others that the bound holds for."""
-    bound, proof = end.which * int(answers.floor[0]), answers.proof[0]
+    bound = end.which * floor
     better = holds_for[end.which * end.bound[holds_for] < end.which * bound]
     end.bound[better] = bound
     # a floor is exact whatever else is undecided; where two engines agree they have raised it

@@ -19,6 +19,7 @@ from glasshouse.model.records import Codes
 from glasshouse.model.release import Table, counted
 from glasshouse.model.schema import Predicate, Schema
 from glasshouse.model.wording import Wording
+from glasshouse.program.extremes import different
 from glasshouse.program.tables.cells import Cells
 
 Flags = NDArray[np.bool_]
@@ -205,11 +206,14 @@ class Live:
         if not rows:
             none = np.zeros((0, self.count), np.bool_)
             return Candidates(np.empty((0, len(bits)), np.int16), np.empty(0, np.int64), none, none)
-        values, first = np.unique(np.concatenate(rows), axis=0, return_index=True)
-        kinds, kind = np.unique(np.concatenate(packed)[first], axis=0, return_inverse=True)
+        values = np.concatenate(rows)
+        first, _ = different((values + 1).astype(">u2").view(np.uint8))
+        values, kinds = values[first], np.concatenate(packed)[first]
+        once, kind = different(kinds)
+        kinds = kinds[once]
         inside = np.unpackbits(kinds[:, :width], axis=1, count=self.count).astype(np.bool_)
         meeting = np.unpackbits(kinds[:, width:], axis=1, count=self.count).astype(np.bool_)
-        return Candidates(values, kind.reshape(-1).astype(np.int64), inside, meeting)
+        return Candidates(values, kind, inside, meeting)
 
 
 def subsets_of(columns: int, least: int) -> Ints:
