@@ -8,7 +8,9 @@ cheaper than the best x is looked for, so limits that all such x keep to are tak
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.cuts import LARGEST, REACH, Rows, cut, denominator
 from glasshouse.program.highs import Growing, Relaxation
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, largest
+from glasshouse.program.mixing import Mixing
 from glasshouse.program.prove import dual_bound, infeasible, within
 
 ROUNDS = 40  # of cuts
@@ -26,7 +29,7 @@ VIOLATED = 1e-3  # a cut that is hardly violated is left out
 STALLED = 4  # rounds that gain next to nothing, after which cases are better
 CASES = 20_000_000  # a unit of effort, divided by the size of the program
 SIZE_OF_CASE = 300
-ENOUGH, HOPE = 1000, 3  # relaxations after which it is foreseen how many more; given up beyond so many times the limit
+ENOUGH, HOPE = 1000, 30  # relaxations after which it is foreseen how many more; given up beyond so many times the limit
 ENTRIES = 2_000_000  # of a matrix; larger programs are not tried
 RELIABLE, LOOKED = 1, 8  # what a variable brings is known after so many cuts; so many are tried at once
 WHOLE = 1e-6
@@ -63,6 +66,7 @@ class _Proof:
 
     def __post_init__(self) -> None:
         self.rows, self.engine = Rows.of(self.program), Growing(self.program)
+        self.mixing = Mixing(self.rows)
         self.value = UNLIMITED if self.x is None else self.program.value(self.x)
         self.lower, self.upper = self.program.lower, self.program.upper  # of all that is cheaper than x
         self.size = SIZE_OF_CASE + len(self.program.index) + len(self.program.cost)
@@ -93,18 +97,22 @@ class _Proof:
             if stalled > STALLED:
                 break
             sums = self.rows.matrix @ relaxed.x
-            found = self._violated(relaxed.x, sums)
+            found = self._violated(relaxed.x, chain(self._mixed(relaxed.x), self._of_vertex(relaxed.x, sums)))
             if not found:
                 break
             slack = (np.arange(len(sums)) >= given) & (sums - self.rows.lower > WHOLE)
             if slack.any():
                 self.engine.drop(np.flatnonzero(slack))
                 self.rows.keep(~slack)
-            coefficients, least = np.array([one for one, _ in found]), np.array([low for _, low in found], np.int64)
-            self.engine.add(coefficients, least)
-            self.rows.add(coefficients, least)
-            self.whole = None
+            self._take(found)
         return False
+
+    def _take(self, cuts: list[tuple[NDArray[np.int64], int]]) -> None:
+        """Add cuts to the rows."""
+        coefficients, least = np.array([one for one, _ in cuts]), np.array([low for _, low in cuts], np.int64)
+        self.engine.add(coefficients, least)
+        self.rows.add(coefficients, least)
+        self.whole = None
 
     def _narrow(self, duals: Float) -> bool:
         """Take the limits of all that is cheaper than the best x. Does a variable have fewer values now?"""
@@ -116,17 +124,13 @@ class _Proof:
         self.engine.limit_to(lower, upper)
         return True
 
-    def _violated(self, x: Float, sums: Float) -> list[tuple[NDArray[np.int64], int]]:
+    def _violated(
+        self, x: Float, combinations: Iterable[tuple[NDArray[np.int64], int]]
+    ) -> list[tuple[NDArray[np.int64], int]]:
         """The cuts that x breaks most, without those that are nearly alike."""
         every: list[tuple[float, int, NDArray[np.int64], int, Float]] = []
-        for number, basic in enumerate(self.engine.basics()):
-            value = x[basic] if basic >= 0 else sums[-1 - basic]
-            if abs(value - round(value)) < 1e-4:
-                continue
-            multipliers = self.engine.multipliers(number)
-            if multipliers is None:
-                continue
-            found = cut(self.rows, self.lower, self.upper, x, multipliers, denominator(multipliers))
+        for number, (whole, divisor) in enumerate(combinations):
+            found = cut(self.rows, self.lower, self.upper, x, whole, divisor)
             if found is not None:
                 direction = found[0].astype(np.float64)
                 length = float(np.sqrt(direction @ direction))
@@ -141,6 +145,21 @@ class _Proof:
             if len(chosen) >= EACH:
                 break
         return chosen
+
+    def _mixed(self, x: Float) -> Iterator[tuple[NDArray[np.int64], int]]:
+        """Multipliers of rows, times a divisor: of few rows at a time."""
+        for multipliers, divisor in self.mixing.proposed(self.lower, self.upper, x):
+            yield np.concatenate([multipliers, np.zeros(len(self.rows.lower) - len(multipliers), np.int64)]), divisor
+
+    def _of_vertex(self, x: Float, sums: Float) -> Iterator[tuple[NDArray[np.int64], int]]:
+        """Multipliers of rows, times a divisor: those that leave one of the vertex's basics alone."""
+        for number, basic in enumerate(self.engine.basics()):
+            value = x[basic] if basic >= 0 else sums[-1 - basic]
+            multipliers = self.engine.multipliers(number) if abs(value - round(value)) >= 1e-4 else None
+            if multipliers is not None:
+                divisor = denominator(multipliers)
+                if np.abs(multipliers).max(initial=0) * divisor < LARGEST:  # false for NaN too
+                    yield np.rint(multipliers * divisor).astype(np.int64), divisor
 
     def _cases(self) -> bool:
         """Go through all cases, depth first; True: nothing is cheaper in any of them."""

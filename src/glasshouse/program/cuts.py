@@ -72,12 +72,9 @@ def denominator(multipliers: Float) -> int:
 
 
 def cut(
-    rows: Rows, lower: Count, upper: Count, x: Float, multipliers: Float, divisor: int
+    rows: Rows, lower: Count, upper: Count, x: Float, whole: NDArray[np.int64], divisor: int
 ) -> tuple[NDArray[np.int64], int] | None:
-    """What follows from these multipliers and that x does not satisfy, it may be: coefficients, and their least sum."""
-    if not np.abs(multipliers).max(initial=0) * divisor < LARGEST:  # true for NaN too
-        return None
-    whole = np.rint(multipliers * divisor).astype(np.int64)
+    """What follows from the multipliers whole / divisor, and x may break: coefficients, and their least sum."""
     used = np.flatnonzero(whole)
     matrix = rows.matrix[used]
     if np.abs(whole[used]).astype(np.float64) @ np.abs(matrix).max(axis=1, initial=0) >= REACH:
