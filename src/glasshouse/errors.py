@@ -31,3 +31,7 @@ def unknown(kind: str, name: str, known: object) -> InputError:
     return InputError(
         f"unknown {kind} '{str(name)[:NAME_LENGTH]}'; known: {', '.join(names[:CHOICES]) or 'none'}{more}"
     )
+
+
+class NobodyWorks(InputError):  # noqa: N818  # a fact, not a fault
+    """Whoever should do the work is gone or cannot take it up; it says nothing of the unit that was in hand."""

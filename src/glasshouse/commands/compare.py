@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from glasshouse.commands.declaration import Opt, command
-from glasshouse.commands.options import OutFolder, Overwrite, Processes, inputs_of
+from glasshouse.commands.options import Run, inputs_of
 from glasshouse.commands.result import Result
 from glasshouse.commands.words.compare import MEASURES, USES, Comparison, concluded, plan_notes
 from glasshouse.errors import InputError
@@ -18,11 +17,14 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     import polars as pl
 
     from glasshouse.commands.compare_plan import ComparePlan
+    from glasshouse.commands.work.compare import Hands
     from glasshouse.engine.lifecycle import Ended, Made, Workplace
     from glasshouse.engine.runner import Tally
+    from glasshouse.engine.workers import Crew
 
 RECORDS = "cef.parquet"  # the true records of a folder of synthesize
 HOMES, HOUSING = "households.parquet", "housing.parquet"  # its households, and its subsidised properties
+MANY_RECORDS = 100_000  # from so many on, runs go one after another, with all workers in each
 PlanName = Annotated[str, Opt("Which protections: a plan by name, or a TOML file.", metavar="NAME|FILE")]
 
 
@@ -91,9 +93,7 @@ def compare(
         bool, Opt("Allow attacks on households of real places (occupancy). Without it, only synthetic ones.")
     ] = False,
     keep: Annotated[Path | None, Opt("Keep the files of every run there: they hold records.", metavar="DIR")] = None,
-    out: OutFolder = None,
-    overwrite: Overwrite = False,
-    workers: Processes = None,
+    run: Run = Run(),  # noqa: B008  # frozen
 ) -> Compared:
     """The same attacks on every protection, side by side: risk, and what is left of the data's use."""
     from glasshouse.commands.compare_plan import plan_path, read_plan
@@ -101,8 +101,9 @@ def compare(
     from glasshouse.engine.manifest import Manifest
     from glasshouse.scenarios.load import load
 
+    crew = run.crew  # refused before anything is read
     if folders and all((folder / MEASURES).is_file() for folder in folders):
-        return Compared(_side_by_side(folders, out, overwrite=overwrite))
+        return Compared(_side_by_side(folders, run.out, overwrite=run.overwrite))
     chosen = replace(read_plan(plan), chosen=settings)
     if seeds > len(chosen.seeds):
         raise InputError(f"--seeds {seeds}: the plan has {len(chosen.seeds)}; add to its seeds = [...]")
@@ -127,10 +128,11 @@ def compare(
     manifest = Manifest("compare", parameters, _inputs(chosen, data, plan_path(plan)))
 
     def work(at: Workplace) -> Made[Comparison]:
-        made = _work(chosen, data, keep, at, workers or len(os.sched_getaffinity(0)), holder=i_am_the_data_holder)
+        made = _work(chosen, data, keep, at, crew, holder=i_am_the_data_holder)
         return replace(made, notes=[*made.notes, *aside])
 
-    return Compared(in_folder(manifest, Comparison, work, out=out, overwrite=overwrite, unit="setting and seed"))
+    ended = in_folder(manifest, Comparison, work, out=run.out, overwrite=run.overwrite, unit="setting and seed")
+    return Compared(ended)
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,9 @@ def _inputs(plan: ComparePlan, data: _Data, path: Path) -> dict[str, Path]:
 
 
 def _work(
-    plan: ComparePlan, data: _Data, keep: Path | None, at: Workplace, workers: int, *, holder: bool
+    plan: ComparePlan, data: _Data, keep: Path | None, at: Workplace, crew: Crew, *, holder: bool
 ) -> Made[Comparison]:
+    """Do every setting with every seed, several at once or one after another, and put them side by side."""
     from glasshouse.assess.comparison import MEASURES as SCHEMA
     from glasshouse.commands.work.compare import USES as USES_SCHEMA
     from glasshouse.commands.work.compare import Job, compare_one, runs
@@ -239,16 +242,18 @@ def _work(
     def watch(tally: Tally) -> None:
         at.bar(tally.units / len(every), f"{tally.units} of {len(every)} runs")
 
+    inside = _inside(crew, len(every), data.truth)
     job = Job(
-        plan, data.truth, data.attackers, data.places, at.ledger.folder, keep, data.households, data.properties, holder
-    )
+        plan, data.truth, data.attackers, data.places, at.ledger.folder, keep, data.households, data.properties, holder,
+        inside,
+    )  # fmt: skip
     kinds = {"measures": SCHEMA, "uses": USES_SCHEMA}
     one_run = compare_one
     if plan.attack != "people":
         from glasshouse.commands.work.comparing import households
 
         one_run = households.compare_one
-    tally = run(job, one_run, kinds, every, at.ledger, Crew(workers), watch)
+    tally = run(job, one_run, kinds, every, at.ledger, Crew(1) if inside.many else crew, watch)
     runs_refused = [(one, tally.refused[one.code]) for one in every if one.code in tally.refused]
     reasons = {one.setting.name: why.reason.removeprefix(f"{one.told}: ") for one, why in runs_refused}
     tally = replace(tally, refused={f"'{one.setting.name}', seed {one.seed}": why for one, why in runs_refused})
@@ -258,6 +263,21 @@ def _work(
     notes = [*made.notes, *plan_notes(plan)]
     summary = replace(made.summary, settings_refused=reasons or None)
     return Made(summary, [MEASURES, USES, *made.outputs], made.lines, notes, tally)
+
+
+def _inside(crew: Crew, runs: int, truth: Path) -> Hands:
+    """Who works inside a run: everybody, and then runs go one after another; or one process, and many runs at once.
+
+    A cluster has not the files of a run, and is sent its units. Of many records one set at a time is enough for a
+    machine; and few runs would leave workers without work.
+    """
+    from glasshouse.commands.work.compare import Hands
+    from glasshouse.files.frames import rows_in
+
+    if crew.address is not None:
+        return Hands(None, crew.address, crew.insecure)
+    many = runs < 2 * crew.workers or rows_in(truth) >= MANY_RECORDS
+    return Hands(crew.workers if many else 1)
 
 
 def _side_by_side(folders: Sequence[Path], out: Path | None, *, overwrite: bool) -> Ended[Comparison]:

@@ -24,7 +24,15 @@ _KEYS = {
     "setting": list,
 }  # fmt: skip
 _OWN = ("name", "protect", "match")
-_SAID = ("out", "overwrite", "seed", "secure")  # of a protection's keywords: what a comparison says itself
+_SAID = (
+    "out",
+    "overwrite",
+    "seed",
+    "secure",
+    "workers",
+    "executor",
+    "insecure",
+)  # of a protection's keywords: what a comparison says itself
 
 
 @dataclass(frozen=True)

@@ -175,11 +175,7 @@ class Run:
 
     @property
     def crew(self) -> Crew:
-        from glasshouse.engine.workers import Crew
-
-        if self.workers is not None and self.executor is not None:
-            raise InputError("--workers and --executor: the cluster has its own workers; give one or the other")
-        return Crew(self.workers or len(os.sched_getaffinity(0)), self.executor, self.insecure)
+        return crew_of(self.workers, self.executor, insecure=self.insecure)
 
 
 @dataclass(frozen=True)
@@ -190,6 +186,15 @@ class Solving(Run):
     seconds: Annotated[
         float, Opt("Wall clock for each open part, 0 for none; what it stops is redone next time.", least=0)
     ] = 300.0
+
+
+def crew_of(workers: int | None, executor: str | None, *, insecure: bool) -> Crew:
+    """Who does the work: processes of this machine, or a cluster."""
+    from glasshouse.engine.workers import Crew
+
+    if workers is not None and executor is not None:
+        raise InputError("--workers and --executor: the cluster has its own workers; give one or the other")
+    return Crew(workers or len(os.sched_getaffinity(0)), executor, insecure)
 
 
 def chosen_scenario(name: str, only: Iterable[str] = (), mapping: Mapping[str, Path] | None = None) -> Scenario:

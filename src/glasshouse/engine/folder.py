@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from glasshouse.engine.draft import commit, committed, settle
-from glasshouse.engine.ledger import Ledger, Peek, peek
+from glasshouse.engine.ledger import UNDER_WAY, Ledger, Peek, peek
 from glasshouse.engine.manifest import Manifest, Occupied, sha256
 from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError
@@ -23,7 +23,7 @@ LEDGER = "ledger"  # where units are kept until the result is whole, and the dra
 DRAFT = "draft"
 MANIFEST = "manifest.json"
 _OURS = re.compile(
-    r"lock|moves\.json|draft|run\.json|[0-9A-Za-z]+\.(unit|open)|\.glasshouse-.*"
+    r"lock|moves\.json|draft|run\.json|[0-9A-Za-z]+\.(unit|open|work)|\.glasshouse-.*"
     r"|\.(run\.json|[0-9A-Za-z]+\.(unit|open))\.\w+"  # what was killed before everything unfinished had one name
 )
 
@@ -118,7 +118,7 @@ class Folder:
                 if committed(ledger.folder):
                     raise  # naming the files failed: the next run goes on
                 shutil.rmtree(self.draft, ignore_errors=True)
-                units = any(path.suffix in (".unit", ".open") for path in ledger.folder.iterdir())
+                units = any(path.suffix in (".unit", ".open", UNDER_WAY) for path in ledger.folder.iterdir())
                 ours = (self.path / MANIFEST).is_file()  # the folder is known as ours without a ledger
                 if not units and (ours or [path.name for path in self.path.iterdir()] == [LEDGER]):
                     ledger.forget()
@@ -168,6 +168,8 @@ def _empty(ledger: Path) -> None:
     for path in ledger.iterdir():
         if path.name != LOCK and _OURS.fullmatch(path.name) and path.is_file():
             path.unlink()
+        elif path.suffix == UNDER_WAY:
+            shutil.rmtree(path)
 
 
 def _peeked(ledger: Path) -> Peek | None:

@@ -24,6 +24,7 @@ from glasshouse.files.rooms import sweep
 
 _UNIT = re.compile(r"[0-9A-Za-z]{1,100}")
 _FINAL, _OPEN = ".unit", ".open"
+UNDER_WAY = ".work"  # how a folder is called in which a unit is worked on, if a killed run is to be gone on with in it
 _SEAL = b'{"sha256": "'  # an entry begins so; then comes the hash of every byte behind it
 _HASH = slice(len(_SEAL), len(_SEAL) + 64)
 
@@ -92,6 +93,8 @@ class Ledger:
         for path in paths:
             if other and path.suffix in (_FINAL, _OPEN):
                 path.unlink()
+            elif other and path.suffix == UNDER_WAY:
+                shutil.rmtree(path)
         if told.get("key") == self.key:
             self.tell(resumed=told.get("resumed", 0) + 1)
             return

@@ -13,7 +13,7 @@ import numpy as np
 from glasshouse.attack.published import NothingFits, Unit
 from glasshouse.engine.job import Asked, Done, Item, Job, Work
 from glasshouse.engine.ledger import Entry, Notes, Refusal
-from glasshouse.errors import InputError
+from glasshouse.errors import InputError, NobodyWorks
 from glasshouse.model.geography import plural
 from glasshouse.model.release import Release
 
@@ -27,6 +27,8 @@ def do(job_and_work: tuple[Any, Work], item: Asked) -> Entry:
         done = work(job, item)
     except NothingFits as why:
         done, refused = Done({}, clock=why.clock), _explained(job, item, why)
+    except NobodyWorks:  # inside a unit that is a run of its own
+        raise
     except InputError as error:
         refused = Refusal(str(error))
     except MemoryError:  # says nothing of the unit, so it is no entry

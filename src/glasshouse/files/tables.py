@@ -336,17 +336,18 @@ class TableFile:
             )
 
     def releases(
-        self, *, assume: str = "seen", near: Path | None = None, watch: Watch = unwatched
+        self, *, assume: str = "seen", near: Path | None = None, watch: Watch = unwatched, units: Collection[str] = ()
     ) -> Iterator[Release]:
         """One release per unit, units in increasing order; last, one for the levels coarser than the unit.
 
-        What `assume` says of absent tables: `seen`, they were not published; `all`, every table of the scenario was
+        With `units` only theirs; the file is read through all the same, since all of it says what was published. What
+        `assume` says of absent tables: `seen`, they were not published; `all`, every table of the scenario was
         and the absent numbers are 0; or a list of tables that were.
         """
         geography = self.scenario.geography
         within = [level for level in geography.levels if geography.within_unit(level)]
         coarse: list[pl.DataFrame] = []
-        total = given = 0
+        wanted, total, given = sorted(units), 0, 0
 
         def inner() -> Iterator[pl.DataFrame]:
             unit = pl.col("geoid").str.head(geography.lengths[geography.unit]).alias("unit")
@@ -357,7 +358,7 @@ class TableFile:
                 coarse.append(frame.filter(~inside))
                 rows = frame.filter(inside).with_columns(unit)
                 self.seen.units.update(rows["unit"].unique())
-                yield rows
+                yield rows.filter(pl.col("unit").is_in(wanted)) if wanted else rows
 
         builder: Builder | None = None
         for group in regroup(inner(), "unit", near=near):

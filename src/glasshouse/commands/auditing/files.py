@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -13,7 +12,7 @@ from glasshouse.assess.microdata import Rules
 from glasshouse.commands.auditing.config import Config, Input
 from glasshouse.commands.options import chosen_scenario
 from glasshouse.errors import InputError
-from glasshouse.files.frames import OTHER_FORMATS, open_source
+from glasshouse.files.frames import OTHER_FORMATS, open_source, rows_in
 from glasshouse.files.geometry import read_shapes
 from glasshouse.files.records import open_records
 from glasshouse.files.tables import open_tables
@@ -90,7 +89,7 @@ def files_of(config: Config, folder: Path) -> Files:
         given.household_tables or (folder / "household-tables.parquet" if made else None),
         given.occupancy_tables or (folder / "occupancy-tables.parquet" if made else None),
         given.properties, geometry, geometry if geometry and _is_table(geometry) else None, lists,
-        _records_in(source) if source else _counted_by(tables, load(config.scenario), given.codebook), named,
+        rows_in(source) if source else _counted_by(tables, load(config.scenario), given.codebook), named,
         not counted and _hides(tables, chosen_scenario(config.scenario, config.tables), given),
     )  # fmt: skip
 
@@ -104,14 +103,6 @@ def _is_table(path: Path) -> bool:
 
 def _has(path: Path, *columns: str) -> bool:
     return set(columns) <= set(open_source(path).columns)
-
-
-def _records_in(path: Path) -> int:
-    """How many records a file has."""
-    if path.suffix.lower() == ".parquet":
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
-    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-        return max(sum(piece.count(b"\n") for piece in iter(lambda: stream.read(1 << 20), b"")) - 1, 0)
 
 
 def _counted_by(path: Path, scenario: Scenario, codebook: Path | None) -> int:

@@ -307,7 +307,7 @@ def _leaks(ask: Ask, config: Config, files: Files, scenario: Scenario) -> None:
             rows.append((*whole, None, zero, None, f"no table of a {place} is left"))
             continue
         found = ask(
-            "leaks", vary, files.tables, **_reading(config, kept), units=units, seed=config.seed, workers=1,
+            "leaks", vary, files.tables, **_reading(config, kept), units=units, seed=config.seed, **ask.crew(),
             out=files.folder / "leaks" / _folder(name), quietly=True,
         )  # fmt: skip
         untold = [one for one in found.summary.not_compared or () if one not in base]
@@ -383,5 +383,5 @@ def _compare(ask: Ask, config: Config, files: Files) -> Compared:
     return ask(
         "compare", compare, scenario=config.scenario, truth=_there(files.records),
         attackers={files.strongest: files.lists[files.strongest]}, places=files.coordinates, plan=wanted.plan,
-        settings=wanted.settings, seeds=wanted.seeds, workers=ask.workers, out=files.folder / "compared",
+        settings=wanted.settings, seeds=wanted.seeds, **ask.crew(), out=files.folder / "compared",
     )  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from glasshouse.commands.declaration import Opt
-from glasshouse.commands.options import OutFile, Overwrite
+from glasshouse.commands.options import Cluster, Insecure, OutFile, Overwrite, Processes, crew_of
 from glasshouse.commands.result import FileResult
 from glasshouse.errors import InputError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.engine.lifecycle import Ended, Made
     from glasshouse.engine.manifest import Manifest
     from glasshouse.engine.progress import Bar
+    from glasshouse.engine.workers import Crew
 
 S = TypeVar("S")
 SeedOrSecure = Annotated[
@@ -83,6 +84,19 @@ class ToFile:
         check_kind(path)
         if path.resolve() in {other.resolve() for other in (self.out, *others) if other is not None}:
             raise InputError(f"{option} {path}: that is another file of this command; name another")
+
+
+@dataclass(frozen=True)
+class ToFileInUnits(ToFile):
+    """The same, made unit by unit by whoever does the work."""
+
+    workers: Processes = None
+    executor: Cluster = None
+    insecure: Insecure = False
+
+    @property
+    def crew(self) -> Crew:
+        return crew_of(self.workers, self.executor, insecure=self.insecure)
 
 
 def chance_of(seed: int | None, *, secure: bool) -> int | None:

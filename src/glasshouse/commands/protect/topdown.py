@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import RecordsGiven, ScenarioName, inputs_of
-from glasshouse.commands.protect.files import ProtectedRecords, Secure, SeedOrSecure, ToFile, chance_of
+from glasshouse.commands.protect.files import ProtectedRecords, Secure, SeedOrSecure, ToFileInUnits, chance_of
 from glasshouse.commands.words.protections import FromTopDown, topdown_line, topdown_notes
 from glasshouse.errors import InputError
 
@@ -64,7 +64,7 @@ def topdown(
     ] = None,
     seed: SeedOrSecure = None,
     secure: Secure = False,
-    to: ToFile = ToFile(),  # noqa: B008  # frozen
+    to: ToFileInUnits = ToFileInUnits(),  # noqa: B008  # frozen
 ) -> ToppedDown:
     """Noisy counts at every level, made into records that agree with them and add up."""
     from dataclasses import replace
@@ -76,7 +76,7 @@ def topdown(
     from glasshouse.mechanism.account import allocation
     from glasshouse.scenarios.load import load
 
-    chance = chance_of(seed, secure=secure)
+    chance, crew = chance_of(seed, secure=secure), to.crew
     divided = allocation(budget)
     if rho is not None:
         if rho <= 0:
@@ -95,7 +95,8 @@ def topdown(
         if secure:
             say(SECURE_NOTE)
         settings = Settings(
-            divided, top, bottom_up, held, absent, 1 if chance is None else chance, secure, places, neighbours, bar
+            divided, top, bottom_up, held, absent, 1 if chance is None else chance, secure, places, neighbours, bar,
+            crew,
         )  # fmt: skip
         summary = topdown_file(records, chosen, path, settings)
         notes = topdown_notes(summary, scenario, every_place=places is not None)

@@ -10,9 +10,10 @@ with the area's own tables. The risk is that of the way that finds more of the e
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import exp, log
 from pathlib import Path
@@ -38,9 +39,10 @@ from glasshouse.commands.result import OUR_BUG, FileResult, Result
 from glasshouse.commands.tabulate import tabulate
 from glasshouse.commands.vary import vary
 from glasshouse.engine.job import Done
-from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.engine.ledger import UNDER_WAY
+from glasshouse.errors import GlasshouseBug, InputError, NobodyWorks
 from glasshouse.files.matrix import matrix_of, record_frames
-from glasshouse.files.rooms import passing_folder
+from glasshouse.files.output import private_folder
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import rate_of
 from glasshouse.mechanism.spent import Spent
@@ -60,6 +62,23 @@ USES = pl.Schema({"setting": pl.String, "seed": pl.Int64, **USE})
 
 
 @dataclass(frozen=True)
+class Hands:
+    """Who works inside a run: processes of this machine, or a cluster; as options of the commands that it calls."""
+
+    workers: int | None = 1
+    executor: str | None = None
+    insecure: bool = False
+
+    @property
+    def many(self) -> bool:
+        return self.workers != 1
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class Job:
     """What all units share."""
 
@@ -72,6 +91,7 @@ class Job:
     households: Path | None = None  # the true households, for attacks on them
     properties: Path | None = None  # what a second agency publishes
     holder: bool = False  # results about single households of real places are allowed
+    inside: Hands = Hands()
 
 
 @dataclass(frozen=True)
@@ -112,7 +132,7 @@ def compare_one(job: Job, run: Run) -> Done:
             attacked = work.attack()
             uses, judged = work.judge()
     except InputError as error:
-        raise InputError(f"{run.told}: {error}") from None
+        raise type(error)(f"{run.told}: {error}") from None
     return done(run, [*attacked, *judged], uses)
 
 
@@ -126,12 +146,20 @@ def done(run: Run, rows: Sequence[Row], uses: pl.DataFrame) -> Done:
 
 @contextmanager
 def folder_of(job: Job, run: Run) -> Iterator[Path]:
-    """The folder of a run: kept, or gone afterwards."""
+    """The folder of a run: kept, or gone afterwards. One that a killed run has left is gone on with."""
     if job.keep is not None:
         yield job.keep / run.code
         return
-    with passing_folder(job.scratch) as folder:
-        yield folder
+    folder = job.scratch / f"{run.code}{UNDER_WAY}"
+    with private_folder(folder):
+        try:
+            yield folder
+        except NobodyWorks:
+            raise
+        except Exception:
+            shutil.rmtree(folder)
+            raise
+    shutil.rmtree(folder)
 
 
 class _Work:
@@ -182,6 +210,7 @@ class _Work:
     def _protected(self, setting: Setting, out: Path, rho: Fraction | None = None) -> Path:
         assert setting.protection is not None
         keywords = setting.keywords(self.job.places, self.run.seed) | ({"rho": rho} if rho is not None else {})
+        keywords |= self.job.inside.options if setting.protection.takes(*self.job.inside.options) else {}
         self._accounted(setting.protection.function(self.job.truth, **keywords, out=out))
         return out
 
@@ -264,12 +293,12 @@ class _Work:
             reidentify(
                 ((NAME, records),), truth=self.job.truth, published=self.records or records,
                 attacker=self.job.attackers, vary=vary_, scenario=self.job.plan.scenario, seed=self.run.seed,
-                run=Running(self.folder / ("linked" if way == NAME else f"linked-{way}"), workers=1),
+                run=Running(self.folder / ("linked" if way == NAME else f"linked-{way}"), **self.job.inside.options),
             )
         )  # fmt: skip
 
     def _solving(self, name: str) -> Solving:
-        return Solving(self.folder / name, workers=1)
+        return Solving(self.folder / name, **self.job.inside.options)
 
     def _infer(self) -> list[Row]:
         """What an adversary who knows everyone else believes of one person, on average: all answers change by them."""

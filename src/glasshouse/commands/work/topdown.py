@@ -1,21 +1,30 @@
-"""The job behind `glasshouse protect topdown`: records in, other records out that add up at every level."""
+"""The job behind `glasshouse protect topdown`: records in, other records out that add up at every level.
+
+What lies above the units (tracts) is done here, and what grows from each unit by whoever does the work. What comes back
+lies in a ledger until all is there, and is then written in the order of places.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from glasshouse.commands.words.protections import FromTopDown
+from glasshouse.engine.ledger import Entry, Ledger, Notes
+from glasshouse.engine.workers import Crew, work_through
 from glasshouse.errors import InputError, unknown
 from glasshouse.files.frames import Watch, unwatched
 from glasshouse.files.output import row_writer
 from glasshouse.files.places import listed_places
 from glasshouse.files.records import level_matrix, open_records, record_frame
+from glasshouse.files.regroup import regroup
+from glasshouse.files.rooms import passing_folder
 from glasshouse.mechanism.account import Allocation
 from glasshouse.mechanism.sampler import draw_securely
 from glasshouse.mechanism.spent import Spent
@@ -32,10 +41,15 @@ from glasshouse.protection.topdown.measurements import (
     query_of,
     strategy_of,
 )
-from glasshouse.protection.topdown.topdown import Held, Sorted, TopDown, simulated
+from glasshouse.protection.topdown.topdown import Branch, Held, Quality, Sorted, TopDown, simulated
 from glasshouse.scenarios.load import Scenario
 
 BATCH = 100_000  # records written at once
+KINDS = {
+    "places": pl.Schema({"geoid": pl.String, "records": pl.Int64}),
+    "cells": pl.Schema({"cell": pl.Int64}),
+    "quality": pl.Schema({"tables": pl.Int64, "steps": pl.Int64, "off": pl.Float64, "moved": pl.Int64}),
+}  # of what comes of a unit
 READING = 0.2  # the share of the work, for the progress bar
 
 
@@ -53,11 +67,12 @@ class Settings:
     places: Path | None = None  # every place there is, also those without records
     neighbours: str | None = None
     watch: Watch = field(default=unwatched)
+    crew: Crew = field(default_factory=Crew)
 
 
 def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Settings) -> FromTopDown:
     """Write records that are protected from the top down; what was spent, and how it went."""
-    sorted_ = _sorted(records, scenario, settings)
+    sorted_ = _sorted(records, scenario, settings, out.parent)
     allocation, lengths = settings.allocation, _lengths(scenario.geography, settings.allocation)
     levels = _levels(lengths, sorted_.places, settings)
     if settings.bottom_up:  # what the hierarchy would spend, at the places alone
@@ -73,10 +88,13 @@ def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Setting
         {level: lengths[level] for level in levels},
         possible_cells(scenario.schema),
         told,
-        lambda code: chance(settings.seed, code, "topdown"),
+        partial(_chance, settings.seed),
         _securely if settings.secure else simulated,
     )
-    written = _write(out, scenario, work, sorted_, settings.watch)
+    with passing_folder(out.parent) as folder:
+        ledger = Ledger(folder, "topdown")
+        _grown(work, sorted_, scenario.geography.lengths[scenario.geography.unit], ledger, settings)
+        written = _write(out, scenario, ledger)
     return FromTopDown(
         **asdict(spent),
         records=len(sorted_.cells),
@@ -95,23 +113,31 @@ def topdown_file(records: Path, scenario: Scenario, out: Path, settings: Setting
     )
 
 
+def _chance(seed: int, code: str) -> np.random.Generator:
+    """The noise of a place is its own, whoever draws it."""
+    return chance(seed, code, "topdown")
+
+
 def _securely(measure: Measure, size: int, rng: np.random.Generator) -> Ints:
     return draw_securely(measure.noise, size)
 
 
-def _sorted(records: Path, scenario: Scenario, settings: Settings) -> Sorted:
+def _sorted(records: Path, scenario: Scenario, settings: Settings, near: Path) -> Sorted:
     """All records by place; places of the list without records are there, too."""
     schema, geography = scenario.schema, scenario.geography
     file = open_records(records, scenario, [attribute.name for attribute in schema.attributes])
-    pieces = [
+    pieces = (
         frame.select("geoid", pl.Series("cell", cells_of(schema, level_matrix(frame, schema))))
         for frame in file.frames(lambda share: settings.watch(READING * share))
-    ]
-    nobody = pl.DataFrame(schema={"geoid": pl.String, "cell": pl.Int64})
-    frame = pl.concat([nobody, *pieces]).sort("geoid", maintain_order=True)
-    if not frame.height:
+    )
+    cells, lived = [np.empty(0, np.int64)], [pl.DataFrame(schema={"value": pl.String, "len": pl.Int64})]
+    for frame in regroup(pieces, "geoid", near=near):  # of a record its cell is held, eight bytes
+        cells.append(frame["cell"].to_numpy())
+        lived.append(frame["geoid"].rle().struct.unnest().select("value", pl.col("len").cast(pl.Int64)))
+    here = pl.concat(lived)
+    if not here.height:
         raise InputError(f"{records.name}: a header and no records; nothing to protect")
-    places = frame["geoid"].unique().sort()
+    places = here["value"]
     if settings.places is not None:
         known = listed_places(settings.places, geography)
         outside = places.filter(~places.is_in(known.implode()))
@@ -121,8 +147,9 @@ def _sorted(records: Path, scenario: Scenario, settings: Settings) -> Sorted:
                 "expected every place there is"
             )
         places = known
-    bounds = np.append(frame["geoid"].search_sorted(places, side="left").to_numpy(), frame.height).astype(np.int64)
-    return Sorted(tuple(places), frame["cell"].to_numpy().astype(np.int64), bounds)
+    ends = np.concatenate([[0], np.cumsum(here["len"].to_numpy())]).astype(np.int64)
+    bounds = np.append(ends[here["value"].search_sorted(places, side="left").to_numpy()], ends[-1])
+    return Sorted(tuple(places), np.concatenate(cells), bounds)
 
 
 def _lengths(geography: Geography, allocation: Allocation) -> dict[str, int]:
@@ -216,7 +243,30 @@ def _by_level(strategy: Strategy) -> dict[str, str]:
     return {level: str(rho) for level, rho in by_level.items()}
 
 
-def _write(out: Path, scenario: Scenario, work: TopDown, records: Sorted, watch: Watch) -> int:
+def _grown(work: TopDown, records: Sorted, length: int, ledger: Ledger, settings: Settings) -> None:
+    """Do everything; what became of each unit is in the ledger, and how well it went is noted."""
+    done = 0
+    for entry in work_through(_grow, work, work.branches(records, length), settings.crew, KINDS):
+        ledger.put(entry)
+        for tables, steps, off, moved in entry.frames["quality"].iter_rows():
+            work.quality.add(Quality(tables, steps, off, moved))
+        done += entry.notes.places
+        settings.watch(READING + (1 - READING) * done / len(records.places))
+
+
+def _grow(work: TopDown, branch: Branch) -> Entry:
+    """The new records of one unit."""
+    found, quality = work.grow(branch)
+    frames = {
+        "places": pl.DataFrame([(code, len(cells)) for code, cells in found], schema=KINDS["places"], orient="row"),
+        "cells": pl.DataFrame({"cell": np.concatenate([np.empty(0, np.int64), *(cells for _, cells in found)])}),
+        "quality": pl.DataFrame([astuple(quality)], schema=KINDS["quality"], orient="row"),
+    }
+    return Entry(branch.code, Notes(places=branch.places), frames)
+
+
+def _write(out: Path, scenario: Scenario, ledger: Ledger) -> int:
+    """The new records of all units, some whole places at once; how many there are."""
     written, waiting = 0, 0
     codes: list[str] = []
     cells: list[Ints] = []
@@ -229,13 +279,17 @@ def _write(out: Path, scenario: Scenario, work: TopDown, records: Sorted, watch:
             codes.clear()
             cells.clear()
 
-        for number, (code, found) in enumerate(work.protect(records), start=1):
-            codes.append(code)
-            cells.append(found)
-            written, waiting = written + len(found), waiting + len(found)
-            if waiting >= BATCH:
-                flush()
-                waiting = 0
-                watch(READING + (1 - READING) * number / len(records.places))
+        for unit in ledger.held():
+            frames = ledger.read(unit).frames
+            ends = np.cumsum(frames["places"]["records"].to_numpy())
+            for code, found in zip(
+                frames["places"]["geoid"], np.split(frames["cells"]["cell"].to_numpy(), ends[:-1]), strict=True
+            ):
+                codes.append(code)
+                cells.append(found)
+                written, waiting = written + len(found), waiting + len(found)
+                if waiting >= BATCH:
+                    flush()
+                    waiting = 0
         flush()
     return written

@@ -52,7 +52,7 @@ def units_done(attack: Attack[S], asking: Asking, at: Workplace) -> Made[S]:
     file = asking.read.open(asking.tables, asking.scenario)
     geography, assume = asking.scenario.geography, asking.read.assume_published
     pace = Pace(at.bar, geography)
-    releases = file.releases(assume=assume, near=at.ledger.folder, watch=pace.reading)
+    releases = file.releases(assume=assume, near=at.ledger.folder, watch=pace.reading, units=asking.units)
     opened = attack.open(asking, file, releases)
     items, number = _only(asking, opened.items, opened.codes)
     pace.begin(number)

@@ -7,6 +7,9 @@ each place are measured, and the non-negative table that agrees best with the an
 first: at any time the tables of one path from the top are in memory, and the records of a place come out when its
 parent is done.
 
+Chance is that of each place, so what grows from a place depends on its table and its own records alone: `branches`
+stops at the places of a level, and whoever has a branch can `grow` it, in any order, on any machine.
+
 What is held exactly (`Held`): counts of a query at a level, which are then exact above it too; and absence: where
 nobody of a group of a query lives, nobody will (the 2020 system knew which kinds of group quarters a block has).
 """
@@ -14,9 +17,9 @@ nobody of a group of a query lives, nobody will (the 2020 system knew which kind
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 
@@ -79,6 +82,12 @@ class Quality:
     off: float = 0.0  # how far a table may be from the best, in people, where that is known
     moved: int = 0  # persons moved to make counts that are held exact
 
+    def add(self, other: Quality) -> None:
+        self.tables += other.tables
+        self.steps += other.steps
+        self.off = max(self.off, other.off)
+        self.moved += other.moved
+
     def note(self, fitted: Fitted) -> None:
         self.tables += 1
         self.steps += fitted.steps
@@ -98,6 +107,30 @@ class Sorted:
         """The cells of the records of places `first` to `last`."""
         return self.cells[self.bounds[first] : self.bounds[last]]
 
+    def part(self, first: int, last: int) -> Sorted:
+        """Places `first` to `last` with their records, and nothing of the others."""
+        bounds = self.bounds[first : last + 1]
+        return Sorted(self.places[first:last], self.of(first, last).copy(), bounds - bounds[0])
+
+
+@dataclass(frozen=True)
+class Branch:
+    """All that lies below some place: its records and its table, or no table where nothing above has been asked."""
+
+    number: int
+    records: Sorted
+    depth: int = 0  # of the place whose table it is
+    table: tuple[Ints, Ints] | None = None  # its cells with people, and how many
+
+    @property
+    def code(self) -> str:
+        """A name that sorts as the branches stand."""
+        return f"{self.number:09d}"
+
+    @property
+    def places(self) -> int:
+        return len(self.records.places)
+
 
 @dataclass(frozen=True)
 class TopDown:
@@ -110,17 +143,55 @@ class TopDown:
     chance: Callable[[str], np.random.Generator]  # of a place
     draw: Draw = simulated
     quality: Quality = field(default_factory=Quality)
+    chains: dict[str, list[Query]] | None = None  # worked out before, by another of the same
 
     def protect(self, records: Sorted) -> Iterator[tuple[str, Ints]]:
         """Every place and the cells of its new records, in the order of the codes."""
         top = self.strategy.levels[0]
-        for code, first, last in self._parts(records, 0, len(records.places), top):
+        for code, first, last in self._parts(records, 0, len(records.places), self.lengths[top]):
             cells, counts = self._top(records, code, first, last)
             yield from self._below(records, 0, first, last, cells, counts)
 
-    def _parts(self, records: Sorted, first: int, last: int, level: str) -> Iterator[tuple[str, int, int]]:
-        """The places of a level among those from `first` to `last`: each with where it begins and ends."""
-        length, begin = self.lengths[level], first
+    def branches(self, records: Sorted, length: int) -> Iterator[Branch]:
+        """What is left to grow once everything above the places whose codes have so many letters is done.
+
+        They are of the finest level whose codes are no longer, the last one aside; where there is none below the top,
+        nothing is asked here, and the branches begin with the top.
+        """
+        levels = self.strategy.levels
+        depth = sum(self.lengths[level] <= length for level in levels[:-1]) - 1
+        numbers, whole = count(), (0, len(records.places))
+        if depth < 1:
+            for _, first, last in self._parts(records, *whole, min(length, self.lengths[levels[0]])):
+                yield Branch(next(numbers), records.part(first, last))
+            return
+        for code, first, last in self._parts(records, *whole, self.lengths[levels[0]]):
+            table = self._top(records, code, first, last)
+            for begin, end, below in self._down(records, 0, depth, first, last, table):
+                yield Branch(next(numbers), records.part(begin, end), depth, below)
+
+    def _down(
+        self, records: Sorted, depth: int, to: int, first: int, last: int, table: tuple[Ints, Ints]
+    ) -> Iterator[tuple[int, int, tuple[Ints, Ints]]]:
+        """The places of depth `to` below one, where each begins and ends, and its table."""
+        if depth == to:
+            yield first, last, table
+            return
+        for begin, end, below in self._tables(records, depth, first, last, *table):
+            yield from self._down(records, depth + 1, to, begin, end, below)
+
+    def grow(self, branch: Branch) -> tuple[list[tuple[str, Ints]], Quality]:
+        """The places of a branch with the cells of their new records, and how well its tables agree with answers."""
+        alone, records = replace(self, quality=Quality(), chains=self._chains), branch.records
+        if branch.table is None:
+            found = alone.protect(records)
+        else:
+            found = alone._below(records, branch.depth, 0, branch.places, *branch.table)
+        return list(found), alone.quality
+
+    def _parts(self, records: Sorted, first: int, last: int, length: int) -> Iterator[tuple[str, int, int]]:
+        """The places of codes so long among those from `first` to `last`: each with where it begins and ends."""
+        begin = first
         for at in range(first + 1, last + 1):
             if at == last or records.places[at][:length] != records.places[begin][:length]:
                 yield records.places[begin][:length], begin, at
@@ -162,12 +233,19 @@ class TopDown:
         if depth + 1 == len(levels):
             yield records.places[first], np.repeat(cells, counts)
             return
-        level = levels[depth + 1]
-        children = list(self._parts(records, first, last, level))
+        for begin, end, table in self._tables(records, depth, first, last, cells, counts):
+            yield from self._below(records, depth + 1, begin, end, *table)
+
+    def _tables(
+        self, records: Sorted, depth: int, first: int, last: int, cells: Ints, counts: Ints
+    ) -> Iterator[tuple[int, int, tuple[Ints, Ints]]]:
+        """The children of a place of level `depth`, whose table is given: where each begins and ends, and its table."""
+        level = self.strategy.levels[depth + 1]
+        children = list(self._parts(records, first, last, self.lengths[level]))
         x = self._children(records, level, children, cells, counts)
         for number, (_, begin, end) in enumerate(children):
             some = x[:, number] > 0
-            yield from self._below(records, depth + 1, begin, end, cells[some], x[some, number])
+            yield begin, end, (cells[some], x[some, number])
 
     def _children(
         self, records: Sorted, level: str, children: list[tuple[str, int, int]], cells: Ints, counts: Ints
@@ -216,6 +294,8 @@ class TopDown:
     @cached_property
     def _chains(self) -> dict[str, list[Query]]:
         """Of each level the sums that rounding watches: what is held, then queries with much weight for each group."""
+        if self.chains is not None:
+            return self.chains
         found = {}
         for level in self.strategy.levels:
             weighed = [(one.query, one.weight / one.query.groups) for one in self.strategy.measures[level]]

@@ -55,7 +55,7 @@ def compare_one(job: Job, run: Run) -> Done:
             attacked = ATTACKS[job.plan.attack](work)
             uses, judged = work.judge()
     except InputError as error:
-        raise InputError(f"{run.told}: {error}") from None
+        raise type(error)(f"{run.told}: {error}") from None
     return done(run, [*attacked, *judged], uses)
 
 
@@ -118,7 +118,7 @@ class _Work:
                 detect(
                     self.at.tables, properties=self.job.properties, scenario=self.job.plan.scenario, model=model,
                     truth=self.true, i_am_the_data_holder=self.job.holder, seed=self.run.seed,
-                    run=Solving(self.folder / f"found-{model}", workers=1),
+                    run=Solving(self.folder / f"found-{model}", **self.job.inside.options),
                 )
             )  # fmt: skip
             right, after = found.summary.blocks_right, "" if number == 0 else f" ({model})"
@@ -142,7 +142,7 @@ class _Work:
             verify(
                 self.at.tables, scenario=self.job.plan.scenario, singletons=True, truth=self.true, places=chosen,
                 columns=min(COLUMNS, len(self.scenario.wording.columns)), seed=self.run.seed,
-                run=Solving(self.folder / "claims", workers=1),
+                run=Solving(self.folder / "claims", **self.job.inside.options),
             )
         )  # fmt: skip
         place = self.scenario.geography.place
