@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from glasshouse.proofs.certificate import Witness, body, complete, header
-from glasshouse.proofs.check_proof import Definitions, Kinds, fact_of, read_published
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, read_published
 from glasshouse.proofs.contradiction import shown_contradiction
 from glasshouse.proofs.count import shown_count
 from glasshouse.proofs.overlap import pruned, shown_overlap
@@ -92,7 +92,7 @@ def write(folder: Path, definitions: Json, rows: Rows) -> tuple[str, str]:
 def certificate(folder: Path, said: Json, witnesses: Sequence[Witness] = ()) -> tuple[int, str] | None:
     """What is shown of a fact in a folder, and its text without what is said of files; None: nothing."""
     defined = Definitions((folder / "definitions.json").read_bytes())
-    fact = fact_of(json.dumps(said), defined)
+    fact = Fact(json.dumps(said), defined)
     published, kinds = read_published(folder / "published.csv", defined, fact.places), Kinds(defined, fact.levels)
     space = space_of(fact, published, kinds)
     if fact.kind == "contradiction":
@@ -109,7 +109,7 @@ def certificate(folder: Path, said: Json, witnesses: Sequence[Witness] = ()) -> 
     pruned(derived)
     said = said | ({} if fact.kind == "contradiction" else {"bound": shown})
     return shown, "\n".join(
-        [*header(said, witnesses), body(fact_of(json.dumps(said), defined), published, kinds, derived)]
+        [*header(said, witnesses), body(Fact(json.dumps(said), defined), published, kinds, derived)]
     )
 
 

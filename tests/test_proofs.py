@@ -16,7 +16,7 @@ import pytest
 from glasshouse.proofs import check_proof
 from glasshouse.proofs.check_proof import check
 from tests import vipr_grammar
-from tests.proof_toys import Json, Rows, certificate, extreme, facts, finish, is_true, toy, write
+from tests.proof_toys import Json, Rows, certificate, extreme, facts, finish, histograms, is_true, toy, write
 
 SOURCE = Path(check_proof.__file__)
 
@@ -358,3 +358,45 @@ def test_a_place_that_only_unused_numbers_name_is_a_place(tmp_path: Path) -> Non
     assert verdict(tmp_path, finish(found[1], write(tmp_path, definitions, rows)))[0]
     more = [*rows, ["house", "A1b", "Q_01", "5", "5"]]
     assert not verdict(tmp_path, finish(found[1], write(tmp_path, definitions, more)))[0]
+
+
+def test_records_of_all_places_of_an_area_are_compared_place_by_place(tmp_path: Path) -> None:
+    """The least overlap of both places together, the street's numbers met exactly: shown, and not one more."""
+    shown = 0
+    for seed in range(40):
+        definitions, rows, records = toy(seed)
+        few = sum(map(len, records.values())) <= 5
+        if not (few and definitions["numbers"]["street"] and definitions["all_places"]):
+            continue
+        compare = [definitions["compare"][f"a{n}"] for n in range(3)]
+
+        def kinds(place: str, x: dict[tuple[str, tuple[int, ...]], int], compare: list[list[int]] = compare) -> Counter:
+            found: Counter = Counter()
+            for (at, one), times in x.items():
+                found[tuple(of[level] for of, level in zip(compare, one, strict=True))] += times * (at == place)
+            return +found
+
+        start = {place: kinds(place, Counter((place, one) for one in some)) for place, some in records.items()}
+        said: Json = {"places": list(records), "levels": ["house", "street"], "fact": "overlap"}
+        listed = {place: [[times, *kind] for kind, times in sorted(some.items())] for place, some in start.items()}
+        least = min(
+            sum(sum((start[place] & kinds(place, x)).values()) for place in start)
+            for x in histograms(definitions, rows, said)
+        )
+        if not least:
+            continue
+        hashes = write(tmp_path, definitions, rows)
+        total = [f"T_01@{place}" for place in records]
+        found = certificate(tmp_path, said | {"records": listed, "bound": least, "total": total})
+        assert found is not None and found[0] == least
+        fine, statement = verdict(tmp_path, finish(found[1], hashes))
+        number = sum(map(len, records.values()))
+        assert fine and f"at least {least} of the {number} records named, and {number} in all" in statement, statement
+        more = certificate(tmp_path, said | {"records": listed, "bound": least + 1, "total": total})
+        assert more is None or more[0] == least
+        wrong = found[1].replace(f'"bound":{least}', f'"bound":{least + 1}').replace(f"range {least} ", "range 0 ")
+        assert not verdict(tmp_path, finish(wrong, hashes))[0]
+        half = found[1].replace(json.dumps(total, separators=(",", ":")), json.dumps(total[:1]))
+        assert half != found[1] and not verdict(tmp_path, finish(half, hashes))[0]
+        shown += 1
+    assert shown >= 3

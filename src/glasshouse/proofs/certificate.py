@@ -131,7 +131,8 @@ class _Writer:
         return self.model.head(rows) + f"{len(told)}\n" + "\n".join(told) + "\n"
 
     def _is_row(self, name: str) -> bool:
-        return self.model.exact(self.model.number(name))
+        low, high = self.model.ends(self.model.number(name))
+        return low == high
 
     def _flipped(self, line: Line) -> bool:
         """Is a case written as `at most`?"""

@@ -87,8 +87,8 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
         counted = sparse.csr_matrix(inside[:, :width].astype(np.int64))
         sums = sparse.csr_matrix((np.ones(width, np.int64), (np.arange(width), owner)), (width, len(numbers)))
         columns = (counted @ sums).tocsr()  # alive x numbers
-        mine = np.array([kind_at.get(kind, -1) for _, kind, _ in alive], np.int64)
-        times = np.array([_times(fact, record, place) for record, _, _ in alive], np.int64)
+        mine = np.array([kind_at.get((place, kind), -1) for _, kind, _ in alive], np.int64)
+        times = np.array([fact.times(record, place) for record, _, _ in alive], np.int64)
         for kind in np.flatnonzero(np.bincount(mine + 1, minlength=len(most) + 1)[1:]):
             within = columns[mine == kind].toarray().min(axis=0)
             limits = high[(within > 0) & (high < UNLIMITED)] // within[(within > 0) & (high < UNLIMITED)]
@@ -120,10 +120,6 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
 def _counts_all(published: Published, fact: Fact, key: Key) -> bool:
     here = published.defined.all_places and published.inside[key[:2]] <= set(fact.places)
     return key[0] == published.defined.place or here
-
-
-def _times(fact: Fact, record: tuple[int, ...], place: str) -> int:
-    return (place in fact.within) * sum(all(bits >> record[at] & 1 for at, bits in box.items()) for box in fact.where)
 
 
 def _merged(columns: sparse.csr_matrix, kind: Ints, times: Ints) -> tuple[sparse.csr_matrix, Ints, Ints, Ints]:

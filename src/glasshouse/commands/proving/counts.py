@@ -18,7 +18,7 @@ from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import counted
 from glasshouse.model.schema import Predicate
 from glasshouse.proofs.certificate import body, header
-from glasshouse.proofs.check_proof import Definitions, Kinds, Published, fact_of
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
 from glasshouse.proofs.contradiction import shown_contradiction
 from glasshouse.proofs.count import shown_count
 from glasshouse.proofs.definitions import boxed
@@ -165,7 +165,7 @@ def _shown(job: Counting, published: Published, code: str, count: Count, side: s
     best: tuple[int, str] = (-1, "")
     for kinds, about in tries if count.where else ():
         said = {"fact": side, **about, "where": [dict(one) for one in count.where], "bound": bound}
-        fact = fact_of(json.dumps(said), job.defined)
+        fact = Fact(json.dumps(said), job.defined)
         found = shown_count(space_of(fact, published, kinds), bound)
         if found is None:
             continue
@@ -174,7 +174,7 @@ def _shown(job: Counting, published: Published, code: str, count: Count, side: s
             continue
         pruned(derived)
         said |= {"bound": reached}
-        fact = fact_of(json.dumps(said), job.defined)
+        fact = Fact(json.dumps(said), job.defined)
         best = reached, "\n".join([*header(said, ()), body(fact, published, kinds, derived)])
         if reached == bound:
             break
@@ -196,7 +196,7 @@ def _contradiction(job: Counting, published: Published, code: str) -> tuple[int,
     if not places or len(places) * len(kinds.alive(0)) > MOST_KINDS:
         return -1, ""
     said = {"fact": "contradiction", "places": places, "levels": levels}
-    fact = fact_of(json.dumps(said), job.defined)
+    fact = Fact(json.dumps(said), job.defined)
     found = shown_contradiction(space_of(fact, published, kinds))
     if found is None:
         return -1, ""

@@ -24,7 +24,7 @@ from glasshouse.model.schema import EVERYONE
 from glasshouse.program.integer import Proof
 from glasshouse.program.propagate import Array
 from glasshouse.proofs.certificate import Witness, body, header
-from glasshouse.proofs.check_proof import Definitions, Kinds, Published, fact_of
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
 from glasshouse.proofs.definitions import definitions
 from glasshouse.proofs.derivation import CASES, FEW
 from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
@@ -240,7 +240,7 @@ class _Place:
         for levels, kinds in self.job.kinds.items():
             said = {"fact": "overlap", "places": [self.code], "levels": list(levels), "records": records,
                     "bound": wanted}  # fmt: skip
-            fact = fact_of(json.dumps(said), self.job.defined)
+            fact = Fact(json.dumps(said), self.job.defined)
             last = len(levels) == len(list(self.job.kinds)[-1])
             cases = CASES if last and before != Proof.UNDECIDED else FEW
             found = shown_overlap(space_of(fact, self.published, kinds), wanted, parts, give_up=not last, cases=cases)
@@ -249,7 +249,7 @@ class _Place:
             derived, shown = found
             pruned(derived)
             said |= {"bound": shown} | ({"total": total} if total else {})
-            fact = fact_of(json.dumps(said), self.job.defined)
+            fact = Fact(json.dumps(said), self.job.defined)
             text = "\n".join([*header(said, self._witnesses(levels, kinds, farthest)),
                               body(fact, self.published, kinds, derived)])  # fmt: skip
             best = shown, text
