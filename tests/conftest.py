@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from glasshouse.program.tables.store import VARIABLE
 from glasshouse.scenarios.load import Scenario, load
 
 collect_ignore = ["toy_format.py", "toy_protection.py"]  # to import them is to add them
@@ -59,6 +61,14 @@ T4 = { title = "Colours tallied", level = "house", by = ["owner", "some"] }
 T5 = { title = "Colour, large", level = "street", by = ["colour"], universe = { size = "2+" } }
 T6 = { title = "Size by owner", level = "street", by = ["size", "owner"], also = [2] }
 """
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tables that tests compile are kept for this session and its processes, not in the home of whoever runs it."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv(VARIABLE, str(tmp_path_factory.mktemp("compiled")))
+        yield
 
 
 @pytest.fixture(scope="session")

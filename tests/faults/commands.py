@@ -51,6 +51,7 @@ class Command(NamedTuple):
     secure: bool = False
     rows: int = 0  # what a sort holds in memory; the rest goes to disk
     every: int = 1  # of its calls, every so many is tried
+    keeps: str = ""  # the folder where tables are kept as they were compiled
 
     @property
     def arguments(self) -> list[str]:
@@ -75,6 +76,15 @@ COMMANDS = {
         f"reconstruct {TABLES} --workers 1 --seed 9 --out new/rebuilt",
     ),
     "vary": Command(f"vary {TABLES} --from ../given/rebuilt --workers 1 --out new/solvar"),
+    "vary, tables kept": Command(
+        f"vary {TABLES} --from ../given/rebuilt --workers 1 --out new/solvar", every=9, keeps="new/cache"
+    ),
+    "vary, tables read": Command(
+        f"vary {TABLES} --from ../given/rebuilt --workers 1 --overwrite --out new/solvar",
+        f"vary {TABLES} --from ../given/rebuilt --workers 1 --seed 9 --out new/solvar",
+        every=9,
+        keeps="new/cache",
+    ),
     "bounds": Command(
         "bounds ../given/suppressed.csv --scenario ../given/norland/scenario --tables W1,W2 --why 1 --workers 1 "
         "--out new/bounds",

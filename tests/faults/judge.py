@@ -33,7 +33,9 @@ class Bench:
         begin(self.root)
 
     def run(self, command: Command, case: Path, kind: str = KILL, number: int = 0) -> Ended:
-        return self.server.run(command.arguments, case, kind, number, on=kind == FULL, rows=command.rows)
+        return self.server.run(
+            command.arguments, case, kind, number, on=kind == FULL, rows=command.rows, keeps=command.keeps
+        )
 
     def case(self, command: Command) -> tuple[Path, Tree]:
         """A folder to run the command in, and what lies there of an older result."""
@@ -42,7 +44,7 @@ class Bench:
         if command.older:
             kept = self.root / f"older-{sha256(command.older.encode()).hexdigest()[:8]}"
             if not kept.exists():
-                ended = self.server.run(command.older.split(), case)
+                ended = self.server.run(command.older.split(), case, keeps=command.keeps)
                 assert ended.code == 0, ended
                 shutil.copytree(case / "new", kept)
             shutil.copytree(kept, case / "new", dirs_exist_ok=True)

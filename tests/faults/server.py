@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from glasshouse.program.tables import kept, store
 from tests.faults.inject import KILL, Faults
 
 SECONDS = 120  # a run that takes longer hangs
@@ -36,10 +37,15 @@ class Server:
         self.process = process
 
     def run(
-        self, arguments: list[str], case: Path, kind: str = KILL, number: int = 0, *, on: bool = False, rows: int = 0
-    ) -> Ended:
-        """A command in the folder of a case; `number` 0 lets nothing go wrong, `rows` is what a sort holds."""
-        asked = {"arguments": arguments, "case": str(case), "kind": kind, "number": number, "on": on, "rows": rows}
+        self, arguments: list[str], case: Path, kind: str = KILL, number: int = 0, *, on: bool = False, rows: int = 0,
+        keeps: str = "",
+    ) -> Ended:  # fmt: skip
+        """A command in the folder of a case; `number` 0 lets nothing go wrong, `rows` is what a sort holds.
+
+        In the folder that `keeps` what is compiled, if there is one, tables are kept however small they are.
+        """
+        asked = {"arguments": arguments, "case": str(case), "kind": kind, "number": number, "on": on, "rows": rows,
+                 "keeps": keeps}  # fmt: skip
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
@@ -49,7 +55,7 @@ class Server:
 @contextmanager
 def serving() -> Iterator[Server]:
     """A server, while it is needed."""
-    environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"POLARS_MAX_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", store.VARIABLE: "off"}
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.faults.server"], cwd=Path(__file__).parents[2], env=environment, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -102,6 +108,9 @@ def _child(asked: dict[str, Any], told: dict[str, Path]) -> None:
     tempfile.tempdir = str(case / "tmp")
     if asked["rows"]:
         regroup.regroup.__kwdefaults__["limit"] = asked["rows"]  # type: ignore[index]
+    if asked["keeps"]:
+        os.environ[store.VARIABLE] = str(case / asked["keeps"])
+        kept.WORTH = 0
     faults = Faults(asked["kind"], asked["number"], case.parent, on=asked["on"])
     faults.install()
     code = command(asked["arguments"])

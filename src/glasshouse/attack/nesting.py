@@ -21,7 +21,8 @@ from glasshouse.model.release import Counts, Table, counted
 from glasshouse.model.schema import Predicate, Schema
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs
-from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, gathered, places_within
+from glasshouse.program.tables.histogram import Area, Compiled, Problem, gathered, places_within
+from glasshouse.program.tables.kept import compiled_tables
 from glasshouse.program.tables.refine import parents, prepare
 from glasshouse.program.tables.rows import Rows, compile_rows
 
@@ -229,7 +230,7 @@ def _frame(schema: Schema, levels: Sequence[Level], *, finest: bool) -> Frame:
     (inside, variables), *outer = levels
     (around, present), *beyond = outer or [([], ())]
     told = [predicate for level in beyond for predicate in _told(*level)] if finest else []
-    compiled = compile_tables(
+    compiled = compiled_tables(
         schema, inside, variables, around=around, around_present=present, told_apart=told, finest=finest
     )
     first = () if compiled.around is None else (compiled.around,)

@@ -27,11 +27,11 @@ from glasshouse.program.tables.histogram import (
     Area,
     Compiled,
     Problem,
-    compile_tables,
     live_cells,
     places_alone,
     places_jointly,
 )
+from glasshouse.program.tables.kept import compiled_tables
 from glasshouse.program.tables.refine import Refinement, prepare
 
 MOST_JOINTLY = 300_000  # kinds of record, place by place, that are worth trying together where numbers are intervals
@@ -140,7 +140,7 @@ class Published:
         return compile_counting(self.schema, self.tables, subtotals=True), outer
 
     def _compile(self, *, finest: bool) -> Compiled:
-        return compile_tables(
+        return compiled_tables(
             self.schema.looking_away(self.left_out),
             self.tables,
             self.variables,

@@ -26,7 +26,8 @@ from glasshouse.program.questions import one
 from glasshouse.program.ranges import ranges_of
 from glasshouse.program.settled import Settled, Verdict, settled
 from glasshouse.program.tables.alike import put_together
-from glasshouse.program.tables.histogram import Compiled, Problem, compile_tables, places_alone
+from glasshouse.program.tables.histogram import Compiled, Problem, places_alone
+from glasshouse.program.tables.kept import compiled_tables
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -49,7 +50,7 @@ class Claimable:
         """
         apart = [] if self.wording.apart is None else [self.wording.apart]
         zeros = [zero.predicate for zero in self.schema.impossible]
-        return compile_tables(self.schema, self.tables, self.variables, told_apart=[*apart, *zeros])
+        return compiled_tables(self.schema, self.tables, self.variables, told_apart=[*apart, *zeros])
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -65,15 +65,17 @@ class Compiled:
     @cached_property
     def owned(self) -> tuple[Array, NDArray[np.int32]]:
         """For each difference the cells whose shortest row it is; cells in no row at all come last."""
-        members = self.own.members[: self.own.differences].tocsc()
-        sizes = np.diff(self.own.members[: self.own.differences].indptr)
-        owner = np.full(len(self.cells), self.own.differences, np.int64)
-        for cell in range(len(self.cells)):
-            rows = members.indices[members.indptr[cell] : members.indptr[cell + 1]]
-            if len(rows):
-                owner[cell] = rows[np.argmin(sizes[rows])]
+        differences = self.own.differences
+        starts, rows, _ = self.rows_of
+        sizes = np.diff(self.own.members[:differences].indptr)
+        cell = np.repeat(np.arange(len(self.cells)), np.diff(starts))
+        own = rows < differences
+        shortest = np.lexsort((rows[own], sizes[rows[own]], cell[own]))  # of rows as short, the first
+        having, at = np.unique(cell[own][shortest], return_index=True)
+        owner = np.full(len(self.cells), differences, np.int64)
+        owner[having] = rows[own][shortest][at]
         order = np.argsort(owner, kind="stable").astype(np.int32)
-        return np.searchsorted(owner[order], np.arange(self.own.differences + 2)).astype(np.int64), order
+        return np.searchsorted(owner[order], np.arange(differences + 2)).astype(np.int64), order
 
 
 def compile_tables(

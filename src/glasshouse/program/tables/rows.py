@@ -164,7 +164,7 @@ def compile_rows(cells: Cells, tables: Iterable[Table], present: Collection[str]
     alternatives.sort(key=lambda alternative: alternative[0])
     wider = sparse.hstack([combine, sparse.csr_matrix((combine.shape[0], len(heavy)), dtype=np.int64)], format="csr")
     units = sparse.eye(len(members) + len(heavy), dtype=np.int64, format="csr")[len(members) + alone]
-    weights = sparse.csr_matrix(np.array([np.frombuffer(t, np.int64) for t in heavy]).reshape(len(heavy), len(cells)))
+    weights = sparse.csr_matrix(np.frombuffer(b"".join(heavy), np.int64).reshape(len(heavy), len(cells)))
     return Rows(
         tuple(variables),
         _matrix([np.array(columns) for _, columns, _ in alternatives], len(variables)),
