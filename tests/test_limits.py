@@ -646,17 +646,36 @@ def test_a_unit_that_lacked_memory_is_no_entry_of_the_ledger() -> None:
         do((None, work), Item())  # type: ignore[arg-type]
 
 
-def test_a_unit_that_could_not_read_is_no_entry_of_the_ledger_and_no_bug() -> None:
-    """Found by the fault harness: `compare` called an unreadable file a bug of ours, and kept that as an answer."""
+def _unit(failing: BaseException, said: str = "") -> Any:
+    """What becomes of a unit in which this happens, and is told in a sentence or not."""
 
     class Item:
         code, places = "x", ("x",)
 
     def work(*_: object) -> None:
-        raise OSError(5, "Input/output error", "people.csv")
+        try:
+            raise failing
+        except OSError:
+            if said:
+                raise InputError(said) from None
+            raise
 
+    return do((None, work), Item())  # type: ignore[arg-type]
+
+
+def test_a_unit_that_could_not_read_is_no_entry_of_the_ledger_and_no_bug() -> None:
+    """Found by the fault harness: `compare` called an unreadable file a bug of ours, and kept that as an answer."""
+    broken = OSError(5, "Input/output error", "people.csv")
     with pytest.raises(InputError, match=r"^people\.csv: Input/output error; run the same command again$"):
-        do((None, work), Item())  # type: ignore[arg-type]
+        _unit(broken)
+    with pytest.raises(InputError, match=r"^people\.csv cannot be read$"):
+        _unit(broken, "people.csv cannot be read")
+
+
+@pytest.mark.parametrize("mistake", [FileNotFoundError(2, "No such file", "a.csv"), OSError("Not a gzipped file")])
+def test_a_wrong_file_is_the_answer_of_its_unit(mistake: OSError) -> None:
+    entry = _unit(mistake, "a.csv: that is wrong")
+    assert entry.notes.refused.reason == "a.csv: that is wrong" and not entry.notes.bug
 
 
 def test_real_want_of_memory_ends_with_a_sentence(tmp_path: Path) -> None:

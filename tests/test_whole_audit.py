@@ -15,7 +15,7 @@ import pytest
 from glasshouse.engine import wire
 from glasshouse.engine.ledger import UNDER_WAY, Ledger
 from glasshouse.engine.unit import do
-from glasshouse.errors import InputError, NobodyWorks
+from glasshouse.errors import InputError, MachineFailed
 from glasshouse.files.tables import open_tables
 from glasshouse.scenarios.load import load
 from tests.clusters import certificates, cluster, eventually, in_environment, needs_dask, started
@@ -139,13 +139,13 @@ class Item:
     code, places = "1", 1
 
 
-@pytest.mark.parametrize("error", [NobodyWorks("gone"), InputError("wrong")])
+@pytest.mark.parametrize("error", [MachineFailed("gone"), InputError("wrong")])
 def test_that_nobody_works_is_no_answer(error: Exception) -> None:
     def work(job: object, item: object) -> None:
         raise error
 
-    if isinstance(error, NobodyWorks):
-        with pytest.raises(NobodyWorks, match="gone"):
+    if isinstance(error, MachineFailed):
+        with pytest.raises(MachineFailed, match="gone"):
             do((None, work), Item())  # type: ignore[arg-type]  # it never answers
     else:
         assert do((None, work), Item()).notes.refused is not None  # type: ignore[arg-type]  # it never answers

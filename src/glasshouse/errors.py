@@ -33,5 +33,5 @@ def unknown(kind: str, name: str, known: object) -> InputError:
     )
 
 
-class NobodyWorks(InputError):  # noqa: N818  # a fact, not a fault
-    """Whoever should do the work is gone or cannot take it up; it says nothing of the unit that was in hand."""
+class MachineFailed(InputError):  # noqa: N818  # a fact, not a fault
+    """Workers, a disk or a network failed; it says nothing of the unit that was in hand, which is done again."""

@@ -21,7 +21,7 @@ from glasshouse.engine.ledger import Entry
 from glasshouse.engine.manifest import code_hash
 from glasshouse.engine.package import PackedJob
 from glasshouse.engine.wire import PATIENCE, Sealed, connected
-from glasshouse.errors import InputError, NobodyWorks
+from glasshouse.errors import InputError, MachineFailed
 
 if TYPE_CHECKING:  # a worker is ready the sooner
     import polars as pl
@@ -56,7 +56,7 @@ def by_cluster(
     try:
         client = connected(address, insecure=insecure)
     except InputError as error:
-        raise NobodyWorks(*error.args) from None
+        raise MachineFailed(*error.args) from None
     rest = iter(items)
     in_hand: dict[Any, Expected] = {}
     done: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -95,7 +95,7 @@ def _read(answer: object, expected: Expected, address: str) -> Entry:
             raise Refused("no bytes")
         return read_answer(answer.content, expected)
     except Refused as why:
-        raise NobodyWorks(
+        raise MachineFailed(
             f"{address}: a worker does not speak as Glasshouse does, and its answer was refused ({why}); nothing of it "
             "was run or kept: check who can reach this cluster"
         ) from None
@@ -134,7 +134,7 @@ def _trouble_named(client: Any, address: str) -> Iterator[None]:
         else:
             found = "the workers cannot take up the work; they need the same packages as this machine"
             remedy = "when they have them"
-        raise NobodyWorks(f"{address}: {found} ({name}); {kept} {remedy}") from error
+        raise MachineFailed(f"{address}: {found} ({name}); {kept} {remedy}") from error
 
 
 def _kept(packed: PackedJob) -> PackedJob:

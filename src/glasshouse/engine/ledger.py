@@ -18,7 +18,7 @@ import polars as pl
 
 from glasshouse.engine.manifest import FORMAT_VERSION
 from glasshouse.engine.plain import Json, Plain, plain
-from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.errors import GlasshouseBug, InputError, MachineFailed
 from glasshouse.files.output import private_file, private_folder
 from glasshouse.files.rooms import sweep
 
@@ -104,7 +104,7 @@ class Ledger:
         """Add to the description of the run, such as the number of units once it is known."""
         told, path = _told(self.folder), _description(self.folder)
         if not told and path.exists():  # the disk, not we
-            raise InputError(f"{path}: cannot be read any more; run the command again, it keeps what is finished")
+            raise MachineFailed(f"{path}: cannot be read any more; run the command again, it keeps what is finished")
         if told.get("key") != self.key:
             raise GlasshouseBug(f"{self.folder}: the ledger was told something before it began")
         self._write(told | about)

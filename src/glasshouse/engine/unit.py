@@ -13,7 +13,7 @@ import numpy as np
 from glasshouse.attack.published import NothingFits, Unit
 from glasshouse.engine.job import Asked, Done, Item, Job, Work
 from glasshouse.engine.ledger import Entry, Notes, Refusal
-from glasshouse.errors import InputError, NobodyWorks
+from glasshouse.errors import InputError, MachineFailed
 from glasshouse.model.geography import plural
 from glasshouse.model.release import Release
 
@@ -27,14 +27,14 @@ def do(job_and_work: tuple[Any, Work], item: Asked) -> Entry:
         done = work(job, item)
     except NothingFits as why:
         done, refused = Done({}, clock=why.clock), _explained(job, item, why)
-    except NobodyWorks:  # inside a unit that is a run of its own
-        raise
     except InputError as error:
+        if _is_of_the_machine(error):  # says nothing of the unit, so it is no entry
+            raise
         refused = Refusal(str(error))
-    except MemoryError:  # says nothing of the unit, so it is no entry
+    except MemoryError:
         raise MemoryError from None
-    except OSError as error:  # nor does a file that cannot be read
-        raise InputError(
+    except OSError as error:
+        raise MachineFailed(
             f"{error.filename or item.code}: {error.strerror or error}; run the same command again"
         ) from None
     except Exception as error:  # one bad unit does not stop the others; the exception's text may hold data
@@ -54,6 +54,17 @@ def do(job_and_work: tuple[Any, Work], item: Asked) -> Entry:
         bug=bug,
     )
     return Entry(item.code, notes, done.frames)
+
+
+def _is_of_the_machine(error: BaseException | None) -> bool:
+    """Did a disk or a network fail, behind whatever was said of it? A file that is not there is a mistake instead."""
+    mistakes = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+    while error is not None:
+        broken = isinstance(error, OSError) and error.errno is not None and not isinstance(error, mistakes)
+        if broken or isinstance(error, MachineFailed):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _explained(job: Any, item: Any, refused: NothingFits) -> Refusal:

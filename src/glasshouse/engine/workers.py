@@ -21,7 +21,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from glasshouse.engine.package import PackedJob, fit_to_travel
-from glasshouse.errors import GlasshouseBug, InputError, NobodyWorks
+from glasshouse.errors import GlasshouseBug, InputError, MachineFailed
 
 if TYPE_CHECKING:  # a new process starts the sooner
     import polars as pl
@@ -103,7 +103,7 @@ def _by_processes(
         ahead.extend(in_hand.values())
         breaks += 1
         if breaks == _BREAKS:
-            raise NobodyWorks(
+            raise MachineFailed(
                 f"workers die again and again ({breaks} times without a result in between), perhaps for want of "
                 "memory; what is finished is kept: run the command again with fewer --workers"
             ) from error

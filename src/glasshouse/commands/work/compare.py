@@ -40,7 +40,7 @@ from glasshouse.commands.tabulate import tabulate
 from glasshouse.commands.vary import vary
 from glasshouse.engine.job import Done
 from glasshouse.engine.ledger import UNDER_WAY
-from glasshouse.errors import GlasshouseBug, InputError, NobodyWorks
+from glasshouse.errors import GlasshouseBug, InputError, MachineFailed
 from glasshouse.files.matrix import matrix_of, record_frames
 from glasshouse.files.output import private_folder
 from glasshouse.mechanism.account import allocation
@@ -154,7 +154,7 @@ def folder_of(job: Job, run: Run) -> Iterator[Path]:
     with private_folder(folder):
         try:
             yield folder
-        except NobodyWorks:
+        except MachineFailed:
             raise
         except Exception:
             shutil.rmtree(folder)
