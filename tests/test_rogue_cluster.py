@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from glasshouse.engine.workers import Crew
-from glasshouse.errors import InputError
+from glasshouse.errors import MachineFailed
 from tests import work_items
 from tests.clusters import cluster, needs_dask
 from tests.running import good, tool
@@ -47,7 +47,7 @@ def test_a_rogue_worker_executes_nothing(
     with pytest.raises(Exception) as caught:  # looked at below
         list(through(work_items.square, Job(tmp_path), range(3), Crew(address=rogue_worker)))
     assert not exploded(rogue_folder)
-    assert caught.type is InputError
+    assert caught.type is MachineFailed
     assert capsys.readouterr().out == ""
     refused = r"its answer was refused" if sent not in ("error", "traceback") else r"cannot take up the work"
     assert caught.match(refused) and "\n" not in str(caught.value)

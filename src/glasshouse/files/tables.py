@@ -370,7 +370,7 @@ class TableFile:
                 watch(0.5 + 0.5 * given / total)
                 yield builder.release(rows)
         above = pl.concat(coarse) if coarse else pl.DataFrame(schema=ROWS)
-        if builder is None and above.is_empty():
+        if not self.seen.units and above.is_empty():
             raise self._nothing()
         if not above.is_empty():
             levels = [level for level in geography.levels if level not in within]
