@@ -141,6 +141,23 @@ def test_nobody_is_given_away_but_by_shares_that_differ(inside: Report, t: int) 
         assert len(shown) > 1 or isinstance(publish(inside, t).verdicts[0].number, Measure)
 
 
+def test_the_page_of_a_state_is_written() -> None:
+    """Of millions, other numbers were not found within the effort, and pages that gave nobody away were refused."""
+    chance = np.random.default_rng(0)
+    everybody, certain = 5_000_000, 4_590_327
+    tables = []
+    for name in range(10):
+        sizes = chance.multinomial(everybody, chance.dirichlet(np.full(8, 0.5)))
+        groups = zip(sizes, chance.multivariate_hypergeometric(sizes, certain), strict=True)
+        rows: list[list[Cell]] = [
+            [f"g{at}", Count(int(n)), Share(int(c), int(n)), Share(0, int(c))] for at, (n, c) in enumerate(groups)
+        ]
+        every: list[Cell] = ["all", Count(everybody), Share(certain, everybody), Share(0, certain)]
+        tables.append(table([*rows, every], f"table {name}"))
+    inside = report(*tables, everybody=Share(certain, everybody, everybody=True))
+    assert away(inside, 10) == ()
+
+
 def test_what_an_audit_writes_gives_nobody_away(tiny: Path) -> None:
     found = found_in(read_config(tiny / "tiny.toml"), tiny / "out")
     for t in (3, 4, 5, 7, 10, 20, 60):

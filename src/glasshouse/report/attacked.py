@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import groupby
 from math import ceil
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from glasshouse.report.description import HIDDEN, Cell, Count, Measure, Report, 
 from glasshouse.report.publish import STEPS, Rule, public_cell, rounded, unit_of_count
 
 BEYOND = 100  # times the largest number of the report: no number is larger; a stronger attacker than there is
+NEAR = 20  # times the threshold: how far from the truth other numbers are looked for first, since that is much easier
 _EFFORT = Limit(effort=0.5)  # about a second each
 Numbers = NDArray[np.int64]
 At = tuple[int, int]  # row and column
@@ -242,29 +244,40 @@ def _told(cell: Cell) -> tuple[str, float] | None:
 def _left(puzzle: _Puzzle, some: Numbers, sign: int) -> list[int]:
     """Of these numbers, those that nothing is found for in which they are 0 (sign 1), or are not (sign -1)."""
     left = list(map(int, some))
-    program = _program(puzzle)
-    for together in (left, *([number] for number in left)):
-        asked = [number for number in together if number in left]
-        x = _witness(puzzle, program, asked, sign) if asked else None
-        left = left if x is None else [number for number in left if (x[number] > 0) == (sign > 0)]
+    most = BEYOND * (max(puzzle.truth, default=0) + puzzle.rule.fewest)
+    for reach in (NEAR * puzzle.rule.threshold, most):
+        for together in (left, *([number] for number in left)):
+            asked = [number for number in together if number in left]
+            x = _witness(puzzle, asked, sign, reach) if asked else None
+            left = left if x is None else [number for number in left if (x[number] > 0) == (sign > 0)]
     return left
 
 
-def _witness(puzzle: _Puzzle, program: IntegerProgram, some: list[int], sign: int) -> Numbers | None:
+def _witness(puzzle: _Puzzle, some: list[int], sign: int, reach: int) -> Numbers | None:
     """Numbers that make the same page, in which these are as small (or, sign -1, as large, up to 1) as was found."""
-    cost = np.zeros(len(program.cost), np.int64)
+    program, least = _program(puzzle, reach)
+    cost = np.zeros(len(least), np.int64)
     cost[some] = sign
     upper = program.upper if sign > 0 else np.where(cost != 0, 1, program.upper)
-    x = highs(replace(program, cost=cost, upper=upper), _EFFORT).x
-    return x if x is not None and _same_page(puzzle, x) else None
+    above = highs(replace(program, cost=cost, upper=upper), _EFFORT).x
+    return least + above if above is not None and _same_page(puzzle, least + above) else None
 
 
-def _program(puzzle: _Puzzle) -> IntegerProgram:
-    """All that the page says."""
-    largest, rows, count = max(puzzle.truth, default=0), puzzle.rows, len(puzzle.truth)
-    most, zero = np.full(count, BEYOND * (largest + puzzle.rule.fewest), np.int64), np.zeros(count, np.int64)
+def _program(puzzle: _Puzzle, reach: int) -> tuple[IntegerProgram, Numbers]:
+    """All that the page says of numbers at most so far from the true ones; the least of each, and how far above it."""
+    truth, rows = np.array(puzzle.truth, np.int64), puzzle.rows
+    least = np.maximum(truth - reach, 0)
+    zero = np.zeros(len(truth), np.int64)
     starts = np.cumsum([0, *(len(terms) for terms, _, _ in rows)])
     index = np.array([variable for terms, _, _ in rows for variable in terms], np.int32)
     coefficient = np.array([one for terms, _, _ in rows for one in terms.values()], np.int64)
-    low, high = (np.array([row[end] for row in rows], np.int64) for end in (1, 2))
-    return IntegerProgram(zero, zero, most, low, high, starts.astype(np.int64), index, coefficient)
+    low, high = (np.array([_shifted(row, end, least) for row in rows], np.int64) for end in (1, 2))
+    upper = truth + reach - least
+    return IntegerProgram(zero, zero, upper, low, high, starts.astype(np.int64), index, coefficient), least
+
+
+def _shifted(row: Row, end: Literal[1, 2], least: Numbers) -> int:
+    """An end of a row for what lies above the least numbers."""
+    if abs(row[end]) == UNLIMITED:
+        return row[end]
+    return row[end] - sum(one * int(least[variable]) for variable, one in row[0].items())
