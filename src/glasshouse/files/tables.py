@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -361,7 +361,13 @@ class TableFile:
                 yield rows.filter(pl.col("unit").is_in(wanted)) if wanted else rows
 
         builder: Builder | None = None
-        for group in regroup(inner(), "unit", near=near):
+        groups = regroup(inner(), "unit", near=near)
+        begun = list(islice(groups, 1))  # all is read by now
+        missing, unit = [code for code in wanted if code not in self.seen.units], geography.unit
+        if missing and self.seen.units:
+            said = f"--units: no number of {unit} {missing[0]} in {self.path.name}"
+            raise InputError(f"{said}; expected codes of a {unit}")
+        for group in chain(begun, groups):
             if not self.seen.variables and assume == "seen":
                 raise self._nothing()
             builder = builder or self._builder(within, assume)
@@ -380,12 +386,8 @@ class TableFile:
         """That nothing in the file is of the scenario, and of which other its tables are."""
         said = f"{self.path.name}: no number of a table of {self.scenario.title}; nothing to work on"
         elsewhere = scenarios_with_tables(self.seen.ignored, self.scenario)
-        if not elsewhere:
-            return InputError(said)
-        found = f"found {', '.join(sorted(self.seen.ignored))}"
-        return InputError(
-            f"{said}; {found}, not of this, but of scenario {' and '.join(elsewhere)}; is --scenario right?"
-        )
+        found = f"found {', '.join(sorted(self.seen.ignored))}, not of this, but of scenario {' and '.join(elsewhere)}"
+        return InputError(f"{said}; {found}; is --scenario right?" if elsewhere else said)
 
     def _builder(self, levels: Sequence[str], assume: str) -> Builder:
         return Builder(self.path, self.scenario, self.seen, levels, assume, self.missing)

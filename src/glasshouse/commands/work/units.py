@@ -12,7 +12,6 @@ from glasshouse.engine.job import Asked
 from glasshouse.engine.lifecycle import Made, Workplace
 from glasshouse.engine.progress import say
 from glasshouse.engine.runner import Pace, put_together, run, timings
-from glasshouse.errors import InputError
 from glasshouse.files.output import row_writer
 from glasshouse.model.geography import Geography, plural
 from glasshouse.program.search import is_compiled
@@ -25,12 +24,6 @@ def _only(asking: Asking, items: Iterator[Asked], there: Collection[str]) -> tup
     """The units that are asked for, and how many they are."""
     if not asking.units:
         return items, len(there)
-    missing = [code for code in asking.units if code not in there]
-    if missing:
-        unit = asking.scenario.geography.unit
-        raise InputError(
-            f"--units: no number of {unit} {missing[0]} in {asking.tables.name}; expected codes of a {unit}"
-        )
     wanted = frozenset(asking.units)
     return (item for item in items if item.code in wanted), len(wanted)
 
