@@ -629,7 +629,7 @@ def test_too_little_memory_is_no_bug_of_ours(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(cli, "application", lambda: fail)
+    monkeypatch.setattr(cli, "application", lambda _: fail)
     assert main(["scenarios"]) == 2
     said = capsys.readouterr().err
     assert said == f"glasshouse: {cli.NO_MEMORY}\n"
@@ -682,7 +682,7 @@ def test_real_want_of_memory_ends_with_a_sentence(tmp_path: Path) -> None:
     code = (
         "import resource, sys, numpy as np\nfrom glasshouse.cli import main as cli\n"
         "def hungry(**_): resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)); return np.ones(1 << 40)\n"
-        "cli.application = lambda: hungry\nsys.exit(cli.main(['scenarios']))"
+        "cli.application = lambda _: hungry\nsys.exit(cli.main(['scenarios']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "not enough memory" in done.stderr, done.stderr

@@ -43,6 +43,29 @@ def test_every_command_is_looked_at() -> None:
     assert len(ONCE) > 250
 
 
+@pytest.mark.parametrize("path", [path for path, _ in ALL if path], ids=" ".join)
+def test_a_command_built_alone_is_the_one_among_all(path: tuple[str, ...]) -> None:
+    """Only the command that is asked for is built; a group that is asked for by its name has all of its commands."""
+
+    def described(root: Any) -> object:
+        for name in path:
+            root = root.commands[name]
+        help_of = (inner.get_help(typer.Context(inner, info_name=inner.name)) for _, inner in commands(root))
+        return [*help_of], [(one.name, one.opts, one.default) for one in root.params]
+
+    alone: Any = typer.main.get_command(application(path))
+    assert [*alone.commands] == [path[0]] and [*commands(alone)] != ALL
+    assert described(alone) == described(ROOT)
+
+
+def test_a_word_that_is_no_command_is_looked_for_among_all() -> None:
+    for words in ((), ("--help",), ("unheard-of",)):
+        alone: Any = typer.main.get_command(application(words))
+        assert [*alone.commands] == [*ROOT.commands]
+    protect: Any = typer.main.get_command(application(("protect", "unheard-of")))
+    assert [*protect.commands["protect"].commands] == [*ROOT.commands["protect"].commands]
+
+
 @pytest.mark.parametrize(("path", "option"), ONCE, ids=lambda x: x.name if hasattr(x, "name") else " ".join(x))
 def test_an_option_that_is_not_to_be_repeated_is_refused_twice(path: tuple[str, ...], option: Any) -> None:
     value = [] if option.is_flag else ["1"]

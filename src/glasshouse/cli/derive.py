@@ -60,10 +60,10 @@ def add(app: typer.Typer, function: Callable[..., Result[Any]]) -> None:
     app.command(declared.name, cls=OnceCommand, epilog=epilog)(_shown(function, declared))
 
 
-def add_group(app: typer.Typer, name: str, group: Namespace) -> None:
-    """Add functions that belong together as a group of commands, which alone shows its help."""
+def add_group(app: typer.Typer, name: str, group: Namespace, asked: str = "") -> None:
+    """Add functions that belong together as a group of commands, which alone shows its help; or the one asked for."""
     commands = typer.Typer(cls=OnceGroup, rich_markup_mode=None)
-    for verb in group:
+    for verb in [asked] if asked in group else group:
         add(commands, getattr(group, verb))
 
     @commands.callback(invoke_without_command=True)

@@ -6,7 +6,7 @@ import errno
 import json
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -29,8 +29,11 @@ NO_MEMORY = (
 TERMINAL = {**VERBS, "scenarios": "glasshouse.commands.scenarios"}  # in Python that is a package; gh.scenario loads one
 
 
-def application() -> typer.Typer:
-    """The terminal's commands: those of the library, as it is now; a user's own protection may have come since."""
+def application(words: Sequence[str] = ()) -> typer.Typer:
+    """The terminal's commands: those of the library, as it is now; a user's own protection may have come since.
+
+    If the words begin with the name of a command, it is the only one: to derive all takes longer than many a command.
+    """
     app = typer.Typer(
         name="glasshouse",
         cls=OnceGroup,
@@ -42,10 +45,14 @@ def application() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    first, second = (word.replace("-", "_") for word in [*words, "", ""][:2])
+    asked = {first} & {*TERMINAL, *NAMESPACES}
     for verb, where in TERMINAL.items():
-        add(app, getattr(import_module(where), verb))
+        if not asked or verb in asked:
+            add(app, getattr(import_module(where), verb))
     for name, group in NAMESPACES.items():
-        add_group(app, name, group)
+        if not asked or name in asked:
+            add_group(app, name, group, second)
     app.callback(invoke_without_command=True)(_root)
     return app
 
@@ -68,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     fail: Callable[..., int] = partial(_fail, as_json="--json" in given)
     try:
-        result = application()(args=given, prog_name="glasshouse", standalone_mode=False)
+        result = application(given)(args=given, prog_name="glasshouse", standalone_mode=False)
         if result == INTERRUPTED:  # how typer passes on Ctrl-C
             return fail(STOPPED, code=INTERRUPTED)
         return result if isinstance(result, int) else DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -20,7 +21,13 @@ def _printable(value: Any) -> Any:
     return plain(value, lines=True) if type(value) is str else value
 
 
+@cache
+def _template(text: str) -> jinja2.Template:
+    """A template made into code, once: that takes longer than to fill it in."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable)
+    return environment.from_string(text)
+
+
 def render(template: str, **values: Any) -> str:
     """A template with its values; one that is missing is a bug of ours."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable)
-    return environment.from_string(asset(template)).render(**values) + "\n"
+    return _template(asset(template)).render(**values) + "\n"
