@@ -46,7 +46,7 @@ def county(folder: Path, persons: int) -> list[tuple[Reidentification, Together]
     if made:
         raise SystemExit("nothing was rebuilt")
     lists = [(name, out / f"{name}.parquet") for name in ("commercial", "attacker-perfect")]
-    files = Files(load("sf1-person"), out / "cef.parquet", out / "hdf.parquet", [attacked(str(rebuilt))], lists, None)
+    files = Files(load("sf1-person"), out / "cef.parquet", out / "hdf.parquet", [attacked("", rebuilt)], lists, None)
     units = list(files.read(folder, lambda share: None))
     job = Reidentification(files.scenario, (REBUILT,), tuple(name for name, _ in lists), files.nations, False, 1)
     return [(job, unit) for unit in units]

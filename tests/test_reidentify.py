@@ -751,9 +751,8 @@ def test_counts_by_group_and_band_are_what_a_loop_gives(places: list[tuple[int, 
     inside = np.array([record[6] for record in records], np.bool_)
     groups = {group: inside if group != "all" else np.ones(len(records), np.bool_) for group in GROUPS}
     population = {group: ints([7 + at for at in range(len(places))]) for group in GROUPS}
-    none = np.empty(0, np.int32)
-    answer = Answer.of(Links(none, np.where(how > 0, 0, NOBODY), how), (right, exactly))
-    guess = Answer(Links(none, np.where(other > 0, 0, NOBODY), other), (other > 0, other > 0), chance)
+    answer = Answer.of(Links(np.where(how > 0, 0, NOBODY), how, 0), (right, exactly))
+    guess = Answer(Links(np.where(other > 0, 0, NOBODY), other, 0), (other > 0, other > 0), chance)
     blocks = blocks_of([size for size, _ in places], [zero for _, zero in places])
     standing = Standing(place, groups, population)
     found = count("x", "y", blocks, standing, answer, {"MDG": answer, "PRG": guess})
@@ -784,11 +783,11 @@ def test_counts_by_group_and_band_are_what_a_loop_gives(places: list[tuple[int, 
 def made(people: int, **said: tuple[int, int]) -> pl.DataFrame:
     """Everyone in a place of their own, the first so many linked, the first so many of these right."""
     inside = np.ones(people, np.bool_)
-    place, none = np.arange(people, dtype=np.int32), np.empty(0, np.int32)
+    place = np.arange(people, dtype=np.int32)
     answers = {}
     for name, (linked, right) in said.items():
         how = (place < linked).astype(np.int8)
-        answers[name] = Answer.of(Links(none, np.where(how > 0, place, NOBODY), how), (place < right, place < right))
+        answers[name] = Answer.of(Links(np.where(how > 0, place, NOBODY), how, 0), (place < right, place < right))
     size = np.ones(people, np.int64)
     standing = Standing(place, dict.fromkeys(GROUPS, inside), dict.fromkeys(GROUPS, size))
     guesses = {name: answers[name] for name in ("MDG", "PRG")}
@@ -828,7 +827,7 @@ def test_units_are_added_up_whatever_their_number(numbers: list[int]) -> None:
 
 def test_agreement_is_of_the_records_of_the_other_file_and_bins_include_the_exact() -> None:
     how = np.array([EXACTLY] * 4 + [IN_BINS] * 6 + [0] * 10, np.int8)
-    links = Links(np.empty(0, np.int32), np.where(how > 0, 0, NOBODY), how)
+    links = Links(np.where(how > 0, 0, NOBODY), how, 0)
     counted = count_agreement("rHDF", "HDF", blocks_of([5, 70]), np.array([0] * 12 + [1] * 8), links)
     rows = {row["band"]: row for row in agreement_rates(counted).iter_rows(named=True)}
     assert set(rows) == {ALL, "1-9", "50-99"}

@@ -132,6 +132,11 @@ class People:
         """The largest keys, exact and in bins: a file is linked many times, and its keys do not change."""
         return int(self.exact.max(initial=0)), int(self.binned.max(initial=0))
 
+    @cached_property
+    def longest(self) -> int:
+        """How many records the place with the most of them has."""
+        return _longest(self.place)
+
     def saying(self, cell: NDArray[Any]) -> People:
         """The same records with something else that is sensitive."""
         return People(self.place, self.exact, self.binned, cell.astype(np.int32))
@@ -139,11 +144,19 @@ class People:
 
 @dataclass(frozen=True)
 class Links:
-    """Which record of the right file each record of the left one is linked to, and back; `NOBODY` for none."""
+    """Which record of the left file each record of the right one is linked to; `NOBODY` for none."""
 
-    left: Small
     right: Small
     how: NDArray[np.int8]  # of each right record: EXACTLY, IN_BINS or 0
+    lefts: int  # how many records the left file has
+
+    @cached_property
+    def left(self) -> Small:
+        """Which record of the right file each record of the left one is linked to."""
+        to_right = np.full(self.lefts, NOBODY, np.int32)
+        linked = np.flatnonzero(self.right >= 0)
+        to_right[self.right[linked]] = linked
+        return to_right
 
     @property
     def exact(self) -> int:
@@ -165,7 +178,8 @@ def match(left: NDArray[Any], left_place: Small, right: NDArray[Any], right_plac
     """
     largest = max(int(left.max(initial=0)), int(right.max(initial=0)))
     left, right, size = _numbered(left, right, largest)
-    return _linked((left_place, left, left, left), (right_place, right, right, right), size, cells=1, passes=1)
+    longest = max(_longest(left_place), _longest(right_place))
+    return _linked((left_place, left, left, left), (right_place, right, right, right), size, 1, 1, longest)
 
 
 def compile_once() -> None:
@@ -211,7 +225,7 @@ def _both(left: People, right: People, cells: int) -> Links:
         for number, keys in enumerate(((left.exact, right.exact), (left.binned, right.binned)))
     )
     columns = (left.place, exact[0], binned[0], left.cell), (right.place, exact[1], binned[1], right.cell)
-    return _linked(*columns, max(exact[2], binned[2]), cells, passes=2)
+    return _linked(*columns, max(exact[2], binned[2]), cells, 2, max(left.longest, right.longest))
 
 
 def _numbered(left: NDArray[Any], right: NDArray[Any], largest: int, cells: int = 1) -> tuple[Small, Small, int]:
@@ -225,48 +239,53 @@ def _numbered(left: NDArray[Any], right: NDArray[Any], largest: int, cells: int 
 _Columns = tuple[Small, Small, Small, Small]  # place, exact key, key in bins, cell
 
 
-def _linked(left: _Columns, right: _Columns, size: int, cells: int, passes: int) -> Links:
+def _linked(left: _Columns, right: _Columns, size: int, cells: int, passes: int, longest: int) -> Links:
     ours, theirs = len(left[0]), len(right[0])
-    to_right, to_left, how = np.empty(ours, np.int32), np.empty(theirs + 1, np.int32), np.empty(theirs + 1, np.int8)
-    queue, following = np.zeros(size * cells, np.int32), np.zeros(theirs + 1, np.int32)
-    free = np.empty(ours, np.int32), np.empty(theirs + 1, np.int32), np.empty(theirs + 1, np.int32)
-    _link(*left, *right, cells, passes, to_right, to_left, how, queue, following, *free)
-    return Links(to_right, to_left[1:], how[1:])
+    to_left, how = np.empty(theirs, np.int32), np.empty(theirs, np.int8)
+    room = np.zeros((5, longest + 1), np.int32)
+    _link(*left, *right, cells, passes, to_left, how, np.zeros(size * cells, np.int32), *room)
+    return Links(to_left, how, ours)
+
+
+def _longest(place: Small) -> int:
+    """How many records the place with the most of them has."""
+    return int(np.diff(np.flatnonzero(np.diff(place, prepend=-1, append=-1))).max(initial=0))
 
 
 @njit(cache=True, nogil=True)
 def _link(  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     left_place, left_exact, left_binned, left_cell, right_place, right_exact, right_binned, right_cell, cells, passes,
-    to_right, to_left, how, queue, following, left_free, right_free, keys,
+    to_left, how, queue, following, served, keys, left_free, right_free,
 ):  # fmt: skip
     """Place by place: the records of the right file in a queue for each key, from which the left ones are served.
 
-    Right records are numbered from 1: number 0 stands for nobody, ends every queue, and may be served any number of
-    times. So the loops need no branches, which a processor would guess wrong half of the time. Indices that cannot be
+    Right records of a place are numbered from 1: number 0 stands for nobody, ends every queue, and may be served any
+    number of times. So the loops need no branches, which a processor would guess wrong half of the time; and all but
+    what is told in the end is as long as the largest place, and stays near the processor. Indices that cannot be
     negative are told so (`uint64`), or each look-up would ask.
     """
     i, j, with_cell = 0, 0, cells > 1
     while i < len(left_place) and j < len(right_place):
         place = max(left_place[i], right_place[j])
         while i < len(left_place) and left_place[i] < place:
-            to_right[i] = -1
             i += 1
         while j < len(right_place) and right_place[j] < place:
-            j += 1
             to_left[j], how[j] = -1, 0
+            j += 1
         left_begin, right_begin = i, j
         while i < len(left_place) and left_place[i] == place:
             i += 1
         while j < len(right_place) and right_place[j] == place:
             j += 1
+        count = j - right_begin
         # first everyone, in the order of the file
-        for r in range(j, right_begin, -1):
-            number = right_exact[r - 1] * cells
+        for r in range(count, 0, -1):
+            number = right_exact[right_begin + r - 1] * cells
             if with_cell:
-                number += right_cell[r - 1]
+                number += right_cell[right_begin + r - 1]
             key = uint64(number)
-            keys[r - right_begin] = key
-            to_left[uint64(r)] = -1
+            keys[uint64(r)] = key
+            served[uint64(r)] = -1
             following[uint64(r)] = queue[key]
             queue[key] = r
         left_count = 0
@@ -277,43 +296,42 @@ def _link(  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
             key = uint64(number)
             r = queue[key]
             queue[key] = following[uint64(r)]
-            to_right[n] = r - 1
-            to_left[uint64(r)] = n
+            served[uint64(r)] = n
             left_free[uint64(left_count)] = n
             left_count += r == 0
         right_count = 0
-        for r in range(right_begin + 1, j + 1):
-            queue[uint64(keys[r - right_begin])] = 0
-            free = to_left[r] < 0
-            how[r] = 0 if free else EXACTLY
+        for r in range(1, count + 1):
+            queue[uint64(keys[uint64(r)])] = 0
+            free = served[uint64(r)] < 0
+            to_left[right_begin + r - 1] = served[uint64(r)]
+            how[right_begin + r - 1] = 0 if free else EXACTLY
             right_free[uint64(right_count)] = r
             right_count += free
         if passes == 1 or left_count == 0 or right_count == 0:
             continue
         # then those who are left, in bins
         for at in range(right_count - 1, -1, -1):
-            r = right_free[at]
-            number = right_binned[r - 1] * cells
+            r = right_free[uint64(at)]
+            number = right_binned[right_begin + r - 1] * cells
             if with_cell:
-                number += right_cell[r - 1]
+                number += right_cell[right_begin + r - 1]
             key = uint64(number)
-            keys[at] = key
+            keys[uint64(at)] = key
             following[uint64(r)] = queue[key]
             queue[key] = r
         for at in range(left_count):
-            n = left_free[at]
+            n = left_free[uint64(at)]
             number = left_binned[n] * cells
             if with_cell:
                 number += left_cell[n]
             key = uint64(number)
             r = queue[key]
             queue[key] = following[uint64(r)]
-            to_right[n] = r - 1
-            to_left[uint64(r)] = n
+            served[uint64(r)] = n
         for at in range(right_count):
-            r = right_free[at]
-            queue[uint64(keys[at])] = 0
-            how[r] = 0 if to_left[r] < 0 else IN_BINS
-    to_right[i:] = -1
-    to_left[j + 1 :] = -1
-    how[j + 1 :] = 0
+            r = right_free[uint64(at)]
+            queue[uint64(keys[uint64(at)])] = 0
+            to_left[right_begin + r - 1] = served[uint64(r)]
+            how[right_begin + r - 1] = 0 if served[uint64(r)] < 0 else IN_BINS
+    to_left[j:] = -1
+    how[j:] = 0
