@@ -51,6 +51,7 @@ def same(one: Compiled, other: Compiled) -> bool:
         if isinstance(mine, Rows) and isinstance(theirs, Rows):
             assert (mine.variables, mine.differences) == (theirs.variables, theirs.differences)
             pairs += [(mine.partial, theirs.partial), (mine.set_of, theirs.set_of)]
+            pairs += zip(mine.recipe[:-2], theirs.recipe[:-2], strict=True)
             for name in ("sums", "combine", "members"):
                 a, b = getattr(mine, name), getattr(theirs, name)
                 assert isinstance(a, sparse.csr_matrix) and a.shape == b.shape

@@ -7,6 +7,7 @@ solvers. Every answer says which rung gave it, and how sure it is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,11 @@ class Answers:
     rung: NDArray[np.int8]
     clock: NDArray[np.bool_]  # the wall clock had a say: another run may know more
 
-    @property
+    @cached_property
     def fits(self) -> NDArray[np.bool_]:
         """The programs for which a solution was found."""
+        if self.outcome.count(Outcome.OPTIMAL) == len(self.outcome):  # as nearly always, of thousands
+            return np.ones(len(self.outcome), np.bool_)
         return np.array([o in (Outcome.OPTIMAL, Outcome.FEASIBLE) for o in self.outcome], np.bool_)
 
 
@@ -55,9 +58,8 @@ def minimum(
 
 def refuse_endless(split: Split, cost: Cost) -> None:
     """A cost must not fall without end, and its sums must be countable, whichever rung answers."""
-    open_ = ~split.impossible[split.whole.program_of]
-    endless = open_ & (split.upper >= UNLIMITED) & (cost.above < 0)
-    if endless.any():
+    endless = (split.upper >= UNLIMITED) & (cost.above < 0)
+    if endless.any() and (endless & ~split.impossible[split.whole.program_of]).any():
         raise Unbounded(
             "no published number limits some kinds of record, and the more of them the better; "
             "publish a total, or leave those kinds out of the question"
@@ -92,7 +94,7 @@ def _climb(
     part_x = found.x.copy()
     floor, value = found.floor.copy(), found.value.copy()
     known, exact = found.known.copy(), found.exhausted | (found.known & (found.value == found.floor))
-    proof = [Proof.EXACT if sure else Proof.UNDECIDED for sure in exact]
+    proof = [Proof.EXACT] * len(parts)
     nothing = found.exhausted & ~found.known
     rung = np.full(len(parts), Rung.SEARCH, np.int8)
     clock = np.zeros(programs, np.bool_)
@@ -137,9 +139,10 @@ def _together(
     np.add.at(floors, split.owner, floor)
     rungs = np.zeros(programs, np.int8)
     np.maximum.at(rungs, split.owner, rung)
-    outcome = [Outcome.INFEASIBLE if bad else Outcome.OPTIMAL for bad in split.impossible]
-    proofs = [Proof.EXACT] * programs
-    for part in np.flatnonzero(~known | nothing | (value != floor) | np.array([p != Proof.EXACT for p in proof], bool)):
+    outcome, proofs = [Outcome.OPTIMAL] * programs, [Proof.EXACT] * programs
+    for bad in np.flatnonzero(split.impossible):
+        outcome[bad] = Outcome.INFEASIBLE
+    for part in np.flatnonzero(~known | nothing | (value != floor) | (rung == Rung.SOLVER)):
         program = int(split.owner[part])
         if nothing[part]:
             if outcome[program] != Outcome.INFEASIBLE or proof[part] == Proof.EXACT:

@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.program.propagate import INNER, Array, move, settle, sort
+from glasshouse.program.propagate import LEAF, Array, move, settle, sort
 
 FAMILIES = 6  # of rows that share no cell, tried for the bound
 
@@ -59,14 +59,14 @@ class Dual(NamedTuple):
     weight: Array
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def price(variable, x, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The cost of a variable at x."""
     at, below = slopes.knot[variable], slopes.below[variable]
     return below * x if x <= at else below * at + slopes.above[variable] * (x - at)
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def cheapest(variable, low, high, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The least cost of a variable between two values: at an end, or at the knot."""
     least = min(price(variable, low, slopes), price(variable, high, slopes))
@@ -80,24 +80,39 @@ class Families(NamedTuple):
     """What the bound needs of a part: families of rows that share no cell, and the slopes in order.
 
     `of` is the family of each row, -1 where it has other coefficients than 1; `below` and `above` are the ranks of the
-    slopes of each variable in `slopes`; `room` and `gains` are room to count in.
+    slopes of each variable in `slopes`, of which there are `kinds`; `taken`, `room` and `gains` are room to count in.
     """
 
     of: Array
     slopes: Array
+    kinds: Array
     below: Array
     above: Array
+    taken: NDArray[np.bool_]
     room: Array
     gains: Array
 
+    @staticmethod
+    def room_for(variables: int, rows: int) -> Families:
+        """Room for a part of so many variables and rows."""
+        n = max(variables, 1)
+        return Families(
+            np.empty(rows, np.int64), np.empty(2 * n, np.int64), np.zeros(1, np.int64), np.empty(n, np.int64),
+            np.empty(n, np.int64), np.empty((FAMILIES, n), np.bool_), np.empty(2 * n, np.int64),
+            np.empty(FAMILIES, np.int64),
+        )  # fmt: skip
 
-@njit(**INNER)
-def families(part, system, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
-    """Put rows that share no cell into families, first fit."""
+
+@njit(**LEAF)
+def sort_into_families(part, system, slopes, families):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Put rows that share no cell into families, first fit, and slopes in order."""
     v0, v1, r0, r1 = part
-    family = np.full(r1 - r0, -1, np.int64)
-    taken = np.zeros((FAMILIES, v1 - v0), np.bool_)
+    family, taken = families.of, families.taken
+    for candidate in range(FAMILIES):
+        for at in range(v1 - v0):
+            taken[candidate, at] = False
     for row in range(r0, r1):
+        family[row - r0] = -1
         plain = True
         for entry in range(system.starts[row], system.starts[row + 1]):
             plain &= system.coefficient[entry] == 1
@@ -112,23 +127,21 @@ def families(part, system, slopes):  # type: ignore[no-untyped-def]  # pragma: n
                 for entry in range(system.starts[row], system.starts[row + 1]):
                     taken[candidate, system.variable[entry] - v0] = True
                 break
-    ordered, kinds = np.empty(2 * (v1 - v0), np.int64), 0
+    ordered, kinds = families.slopes, 0
     for variable in range(v0, v1):
         ordered[2 * (variable - v0)], ordered[2 * (variable - v0) + 1] = slopes.below[variable], slopes.above[variable]
-    sort(ordered, len(ordered))
-    for at in range(len(ordered)):
+    sort(ordered, 2 * (v1 - v0))
+    for at in range(2 * (v1 - v0)):
         if at == 0 or ordered[at] != ordered[kinds - 1]:
             ordered[kinds] = ordered[at]
             kinds += 1
-    below, above = np.empty(v1 - v0, np.int64), np.empty(v1 - v0, np.int64)
+    families.kinds[0] = kinds
     for variable in range(v0, v1):
-        below[variable - v0] = _rank(ordered, kinds, slopes.below[variable])
-        above[variable - v0] = _rank(ordered, kinds, slopes.above[variable])
-    room, gains = np.empty(kinds, np.int64), np.empty(FAMILIES, np.int64)
-    return Families(family, ordered[:kinds], below, above, room, gains)
+        families.below[variable - v0] = _rank(ordered, kinds, slopes.below[variable])
+        families.above[variable - v0] = _rank(ordered, kinds, slopes.above[variable])
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _rank(ordered, count, value):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Where a value stands among ordered ones."""
     low, high = 0, count - 1
@@ -141,13 +154,14 @@ def _rank(ordered, count, value):  # type: ignore[no-untyped-def]  # pragma: no 
     return low
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def bound(part, system, state, slopes, family):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """No solution within the limits costs less than this."""
     v0, v1, r0, r1 = part
     starts, index, row_lower, row_upper = system.starts, system.variable, system.row_lower, system.row_upper
     lower, upper, knots = state.lower, state.upper, slopes.knot
     of, room, gains, ranks_below, ranks_above = family.of, family.room, family.gains, family.below, family.above
+    kinds = family.kinds[0]
     total = np.int64(0)
     for variable in range(v0, v1):
         total += cheapest(variable, lower[variable], upper[variable], slopes)
@@ -156,7 +170,7 @@ def bound(part, system, state, slopes, family):  # type: ignore[no-untyped-def] 
         if of[row - r0] < 0:
             continue
         cost, free, placed = np.int64(0), np.int64(0), np.int64(0)
-        room[:] = 0
+        room[:kinds] = 0
         for entry in range(starts[row], starts[row + 1]):
             variable = index[entry]
             low, high, at = lower[variable], upper[variable], knots[variable]
@@ -167,7 +181,7 @@ def bound(part, system, state, slopes, family):  # type: ignore[no-untyped-def] 
                 room[ranks_below[variable - v0]] += min(high, at) - low
             if high > at:
                 room[ranks_above[variable - v0]] += high - max(low, at)
-        for rank in range(len(family.slopes)):
+        for rank in range(kinds):
             slope = family.slopes[rank]
             most = (row_upper[row] if slope < 0 else row_lower[row]) - placed
             if most > 0:
@@ -178,16 +192,19 @@ def bound(part, system, state, slopes, family):  # type: ignore[no-untyped-def] 
                 break
         if cost > free:
             gains[of[row - r0]] += cost - free
-    return total + gains.max()
+    best = gains[0]
+    for one in range(1, FAMILIES):
+        best = max(best, gains[one])
+    return total + best
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def left(variable, x, slopes, dual):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """What a variable costs at x beyond what the multipliers account for, times their scale."""
     return dual.scale * price(variable, x, slopes) - dual.weight[variable] * x
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def dual_bound(part, state, slopes, dual, least):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The bound of the multipliers, times their scale; `least` gets what each variable adds."""
     total = np.int64(dual.base)
@@ -203,7 +220,7 @@ def dual_bound(part, state, slopes, dual, least):  # type: ignore[no-untyped-def
     return total
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _first_within(variable, low, high, most, slopes, dual):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The first value, from below, at which no more than `most` is left; there is one."""
     knot = slopes.knot[variable]
@@ -218,7 +235,7 @@ def _first_within(variable, low, high, most, slopes, dual):  # type: ignore[no-u
     return low
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _last_within(variable, low, high, most, slopes, dual):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The first value, from above, at which no more than `most` is left; there is one."""
     knot = slopes.knot[variable]
@@ -233,7 +250,7 @@ def _last_within(variable, low, high, most, slopes, dual):  # type: ignore[no-un
     return high
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def rule_out(part, system, state, slopes, dual, best, trail, now, least):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Take away values that cannot beat the best, and propagate, while that helps. False when nothing can beat it."""
     v0, v1, r0, r1 = part

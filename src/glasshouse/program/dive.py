@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from glasshouse.program.propagate import INNER, Array, State, Trail, activities, forget, move, settle
+from glasshouse.program.propagate import LEAF, Array, State, Trail, activities, forget, move, settle
 from glasshouse.program.reduce import Programs
 
 HALVINGS = 64  # steps that one variable may take
@@ -66,7 +66,7 @@ def _dive(system, lower, upper, wishes, values, near, order):  # type: ignore[no
     return True
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _holds(variable, low, high, system, state, trail, step):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Give a variable these limits, if propagation allows; otherwise all is as before."""
     step[0] += 1

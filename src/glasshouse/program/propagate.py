@@ -16,6 +16,9 @@ Array = NDArray[np.int64]
 # for functions that only compiled code calls: no bridge from Python, which would take as long to compile; numba's own
 # types do not know the last two
 INNER: Any = {"cache": True, "nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# for those, besides, that make no arrays: whoever calls them holds what they are given, and numba, not told, counts in
+# every call who else does, which takes longer than what a small one is there for
+LEAF: Any = INNER | {"_nrt": False}
 
 
 class System(NamedTuple):
@@ -73,7 +76,7 @@ def transposed(variables, starts, index, coefficient):  # type: ignore[no-untype
     return begins, row_of, by_column
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def activities(top, bottom, system, state):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """For a range of rows: the least and the most that their sums can be."""
     for row in range(top, bottom):
@@ -85,7 +88,7 @@ def activities(top, bottom, system, state):  # type: ignore[no-untyped-def]  # p
         state.least[row], state.most[row] = low, high
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def move(variable, low, high, system, state, top):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Give a variable new limits: update the sums of its rows (the first is `top`) and put them into the queue."""
     down, up = low - state.lower[variable], high - state.upper[variable]
@@ -103,7 +106,7 @@ def move(variable, low, high, system, state, top):  # type: ignore[no-untyped-de
             ends[1] += 1
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def forget(state, top):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Empty the queue."""
     while state.ends[1] > 0:
@@ -112,7 +115,7 @@ def forget(state, top):  # type: ignore[no-untyped-def]  # pragma: no cover  # c
         state.ends[1] -= 1
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def settle(system, state, top, visits, trail, first, now):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Propagate the rows in the queue. Returns the row that cannot be met, -1 when all is well, -2 without room.
 
@@ -163,7 +166,7 @@ def settle(system, state, top, visits, trail, first, now):  # type: ignore[no-un
     return failed
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def sort(values, count):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Sort the first numbers of an array in place, Shell's way: compiled in a tenth of the time of Numba's own."""
     gap = 1

@@ -103,8 +103,9 @@ def farthest(
         cost = _spread(len(begin), variables, begin[variables], halved[problem.programs.program_of[variables]])
         whole = problem.split(propagate=ladder.propagate)
         without_end = (whole.upper >= UNLIMITED) & (cost.above < 0)
-        endless[problem.programs.program_of[without_end & ~whole.impossible[problem.programs.program_of]]] = True
-        cost = cost._replace(above=np.where(without_end, 0, cost.above))
+        if without_end.any():
+            endless[problem.programs.program_of[without_end & ~whole.impossible[problem.programs.program_of]]] = True
+            cost = cost._replace(above=np.where(without_end, 0, cost.above))
         near, there = (begin, fitting) if known is None else _cheaper(problem, cost, begin, fitting, known)
         answers = minimum(whole, cost, ladder, start=near, fitting=there)
         x = answers.x

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.integer import IntegerProgram
-from glasshouse.program.propagate import INNER, Array, State, System, Trail, activities, settle, transposed
+from glasshouse.program.propagate import LEAF, Array, State, System, Trail, activities, settle, transposed
 
 FAR = 2**60  # beyond any sum of counts
 
@@ -123,13 +123,8 @@ class Programs:
 
     def fit(self, x: Count) -> NDArray[np.bool_]:
         """Which programs this x satisfies, checked in integers."""
-        sums = self.sums(x)
         fine = np.ones(len(self), np.bool_)
-        outside = (x < self.lower) | (x > self.upper)
-        fine[self.program_of[outside]] = False
-        broken = (sums < self.row_lower) & (self.row_lower > -UNLIMITED)
-        broken |= (sums > self.row_upper) & (self.row_upper < UNLIMITED)
-        fine[np.searchsorted(self.row_first, np.flatnonzero(broken), side="right") - 1] = False
+        _fit(self.first, self.row_first, self.system, self.lower, self.upper, x, fine)
         return fine
 
 
@@ -205,12 +200,28 @@ def with_sums(programs: Programs, group: Array, groups: Array) -> tuple[Programs
     return longer, old, new
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _root(parent, variable):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     while parent[variable] != variable:
         parent[variable] = parent[parent[variable]]
         variable = parent[variable]
     return variable
+
+
+@njit(cache=True, nogil=True)
+def _fit(first, row_first, system, lower, upper, x, fine):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Mark the programs that an x does not satisfy."""
+    starts, index, coefficient = system.starts, system.variable, system.coefficient
+    for program in range(len(first) - 1):
+        fits = True
+        for variable in range(first[program], first[program + 1]):
+            fits &= lower[variable] <= x[variable] <= upper[variable]
+        for row in range(row_first[program], row_first[program + 1]):
+            total = np.int64(0)
+            for entry in range(starts[row], starts[row + 1]):
+                total += coefficient[entry] * x[index[entry]]
+            fits &= system.row_lower[row] <= total <= system.row_upper[row]
+        fine[program] = fits
 
 
 @njit(cache=True, nogil=True)
@@ -221,10 +232,25 @@ def _reduce(first, row_first, system, lower, upper, impossible, propagate):  # t
     label, slack = np.arange(len(lower)), np.zeros(rows, np.bool_)
     none = np.empty(0, np.int64)
     trail = Trail(none, none, none, none, none)
+    longest = np.int64(1)
+    for program in range(len(first) - 1):
+        longest = max(longest, row_first[program + 1] - row_first[program])
+    queue, queued, ends = np.empty(longest, np.int64), np.empty(longest, np.bool_), np.zeros(2, np.int64)
+    state = State(lower, upper, least, most, queue, queued, ends)
+    _reduced(first, row_first, system, state, trail, label, slack, impossible, propagate)
+    return label, slack
+
+
+@njit(**LEAF)
+def _reduced(first, row_first, system, state, trail, label, slack, impossible, propagate):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """The same, in the room that is needed."""
+    lower, upper, least, most = state.lower, state.upper, state.least, state.most
+    queue, queued, ends = state.queue, state.queued, state.ends
     for program in range(len(first) - 1):
         top, bottom = row_first[program], row_first[program + 1]
-        ends = np.array([0, bottom - top])
-        state = State(lower, upper, least, most, np.arange(top, bottom), np.ones(bottom - top, np.bool_), ends)
+        ends[0], ends[1] = 0, bottom - top
+        for row in range(top, bottom):
+            queue[row - top], queued[row - top] = row, True
         for variable in range(first[program], first[program + 1]):
             impossible[program] |= lower[variable] > upper[variable]
         activities(top, bottom, system, state)
@@ -250,7 +276,6 @@ def _reduce(first, row_first, system, lower, upper, impossible, propagate):  # t
                         before = variable
     for variable in range(len(label)):
         label[variable] = _root(label, variable)
-    return label, slack
 
 
 @njit(cache=True, nogil=True)

@@ -15,8 +15,19 @@ from numba import njit
 from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED
-from glasshouse.program.bounds import Cost, Dual, bound, dual_bound, families, left, linear, price, rule_out
-from glasshouse.program.propagate import INNER, Array, State, Trail, activities, forget, move, settle
+from glasshouse.program.bounds import (
+    Cost,
+    Dual,
+    Families,
+    bound,
+    dual_bound,
+    left,
+    linear,
+    price,
+    rule_out,
+    sort_into_families,
+)
+from glasshouse.program.propagate import LEAF, Array, State, Trail, activities, forget, move, settle
 from glasshouse.program.reduce import Programs
 
 EXHAUSTED, STOPPED = 0, 1
@@ -24,6 +35,7 @@ WIDE, WIDE_DRAW = 10**7, 100  # an interval so wide is not one to draw from even
 WORK = 20_000_000  # steps of a draw times the size of the part; beyond, a solver is better
 DRAWS = 6  # beginnings of a draw, before a solver is asked
 ENTRIES = 4000  # of a part that is searched for all the steps allowed; a larger one gets fewer
+CHANGES, MORE_CHANGES = 32, 4096  # that a search of a part can take back: for each variable, and besides
 SCALE = 2**16  # multipliers of rows are rounded to this fraction
 
 
@@ -91,9 +103,8 @@ def enumerate_part(
     store, values = np.empty((wanted, width), np.int64), np.empty(wanted, np.int64)
     price = linear(np.zeros(len(parts.lower), np.int64)) if cost is None else cost
     part = (*parts.first[number : number + 2], *parts.row_first[number : number + 2])
-    limits = _Limits(parts.lower.copy(), parts.upper.copy(), *_room(parts))
     status, found, _, _ = _search(
-        part, parts.system, limits, price, Dual(0, 0, np.empty(0, np.int64)), nodes, cost is None, False,
+        part, parts.system, _room(parts, nodes), price, Dual(0, 0, np.empty(0, np.int64)), nodes, cost is None, False,
         np.uint64(0), store, values, 0,
     )  # fmt: skip
     order = np.argsort(values[:found], kind="stable")
@@ -108,29 +119,52 @@ def _run(
     known = np.full(len(parts), start is not None, np.bool_) if known is None else known.copy()
     value, floor = np.zeros(len(parts), np.int64), np.zeros(len(parts), np.int64)
     exhausted, used = np.zeros(len(parts), np.bool_), np.zeros(len(parts), np.int64)
-    limits = _Limits(parts.lower.copy(), parts.upper.copy(), *_room(parts))
     found = Found(x, known, value, floor, exhausted, used)
     dual = dual or Dual(0, 0, np.empty(0, np.int64))
-    _search_all(parts.first, parts.row_first, parts.system, limits, cost, dual, nodes, chance, seeds, found)
+    deepest = nodes + int(np.diff(parts.first).max(initial=0)) if chance else nodes
+    room = _room(parts, deepest)
+    _search_all(parts.first, parts.row_first, parts.system, room, cost, dual, nodes, chance, seeds, found)
     return found
 
 
-def _room(parts: Programs) -> tuple[Array, Array]:
-    """Room for the least and the most of every row."""
-    return np.empty(len(parts.row_lower), np.int64), np.empty(len(parts.row_lower), np.int64)
+class _Room(NamedTuple):
+    """What a search needs besides what it is asked; made once for all parts, as long as the longest needs it."""
 
-
-class _Limits(NamedTuple):
-    """The limits of all parts, and room for the sums of their rows; every search leaves the limits as they were."""
-
-    lower: Array
-    upper: Array
+    state: State  # of all parts; every search leaves the limits as they were
+    trail: Trail
+    families: Families
+    branch: Array  # the steps taken: the cell, where the trail was, and what the other way leaves the cell
+    mark: Array
+    other_lower: Array
+    other_upper: Array
+    random: NDArray[np.uint64]
     least: Array
-    most: Array
+
+
+def _room(parts: Programs, nodes: int) -> _Room:
+    """Room for searches of so many steps."""
+    n, m = (int(np.diff(first).max(initial=0)) for first in (parts.first, parts.row_first))
+    deep, rows, long = nodes + 2, len(parts.row_lower), CHANGES * n + MORE_CHANGES
+
+    def some(count: int) -> Array:
+        return np.empty(count, np.int64)
+
+    limits = parts.lower.copy(), parts.upper.copy(), some(rows), some(rows)
+    return _Room(
+        State(*limits, some(m + 1), np.zeros(m, np.bool_), some(2)),
+        Trail(some(n), some(long), some(long), some(long), some(1)),
+        Families.room_for(n, m),
+        some(deep),
+        some(deep),
+        some(deep),
+        some(deep),
+        np.empty(1, np.uint64),
+        some(n),
+    )
 
 
 @njit(cache=True, nogil=True)
-def _search_all(first, row_first, system, limits, slopes, dual, nodes, chance, seeds, found):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+def _search_all(first, row_first, system, room, slopes, dual, nodes, chance, seeds, found):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Search every part for its cheapest solution, or by chance for any."""
     values = np.empty(1, np.int64)
     for part in range(len(first) - 1):
@@ -151,7 +185,7 @@ def _search_all(first, row_first, system, limits, slopes, dual, nodes, chance, s
         for attempt in range(attempts):
             seed = seeds[part] + np.uint64(attempt) * np.uint64(0xD1B54A32D192ED03)
             status, held, found.nodes[part], found.floor[part] = _search(
-                where, system, limits, slopes, dual, steps, chance, chance, seed, store, values, held
+                where, system, room, slopes, dual, steps, chance, chance, seed, store, values, held
             )
             if held > 0 or status == EXHAUSTED:
                 break
@@ -163,7 +197,7 @@ def _search_all(first, row_first, system, limits, slopes, dual, nodes, chance, s
                 found.floor[part] = values[0]
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _next(state):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The next number of a splitmix64 stream."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -173,7 +207,7 @@ def _next(state):  # type: ignore[no-untyped-def]  # pragma: no cover  # compile
     return z ^ (z >> np.uint64(31))
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _pick_by_dual(part, state, slopes, dual):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The next cell to decide: the one whose second choice is dearest."""
     chosen, best = np.int64(-1), np.int64(-1)
@@ -190,7 +224,7 @@ def _pick_by_dual(part, state, slopes, dual):  # type: ignore[no-untyped-def]  #
     return chosen
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _pick(part, state, slopes):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The next cell to decide: one whose cost rises and that has few values; -1 when all are decided."""
     chosen, best = np.int64(-1), np.int64(0)
@@ -205,7 +239,7 @@ def _pick(part, state, slopes):  # type: ignore[no-untyped-def]  # pragma: no co
     return chosen
 
 
-@njit(**INNER)
+@njit(**LEAF)
 def _pick_by_chance(part, state, random):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """The next cell to decide: the first open one from a random place on; -1 when all are decided."""
     v0, v1 = part[0], part[1]
@@ -220,23 +254,40 @@ def _pick_by_chance(part, state, random):  # type: ignore[no-untyped-def]  # pra
 
 
 @njit(cache=True, nogil=True)
-def _search(part, system, limits, slopes, dual, nodes, stop_when_full, chance, seed, store, values, found):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+def _search(part, system, room, slopes, dual, nodes, stop_when_full, chance, seed, store, values, found):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
     """Search one part. Keeps the solutions in `store`; returns status, how many, nodes used and a floor of the cost."""
+    long, kept = CHANGES * (part[1] - part[0]) + MORE_CHANGES, room.trail
+    trail = Trail(kept.stamp, kept.variable[:long], kept.lower[:long], kept.upper[:long], kept.used)
+    return _walk(part, system, room, trail, slopes, dual, nodes, stop_when_full, chance, seed, store, values, found)
+
+
+@njit(**LEAF)
+def _dearest(values):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Where the largest value stands, the first of several."""
+    at = np.int64(0)
+    for one in range(1, len(values)):
+        if values[one] > values[at]:
+            at = np.int64(one)
+    return at
+
+
+@njit(**LEAF)
+def _walk(  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    part, system, room, trail, slopes, dual, nodes, stop_when_full, chance, seed, store, values, found
+):
     v0, v1, r0, r1 = part
-    n, m, wanted = v1 - v0, r1 - r0, len(store)
-    queue, queued, ends = np.empty(m + 1, np.int64), np.zeros(m, np.bool_), np.zeros(2, np.int64)
-    state = State(limits.lower, limits.upper, limits.least, limits.most, queue, queued, ends)
+    m, wanted, long = r1 - r0, len(store), len(trail.variable)
+    state, family, random, least = room.state, room.families, room.random, room.least
+    kept, kept_lower, kept_upper = trail.variable, trail.lower, trail.upper
+    branch, mark, other_lower, other_upper = room.branch, room.mark, room.other_lower, room.other_upper
+    trail.stamp[: v1 - v0], trail.used[0], random[0] = -1, 0, seed
+    state.ends[0], state.ends[1], state.queued[:m] = 0, 0, False
     activities(r0, r1, system, state)
-    long = 32 * n + 4096
-    kept, kept_lower, kept_upper = np.empty(long, np.int64), np.empty(long, np.int64), np.empty(long, np.int64)
-    trail = Trail(np.full(n, -1, np.int64), kept, kept_lower, kept_upper, np.zeros(1, np.int64))
-    deep = nodes + 2  # the steps taken: the cell, what the other way leaves it, and where the trail was
-    branch, mark = np.empty(deep, np.int64), np.empty(deep, np.int64)
-    other_lower, other_upper = np.empty(deep, np.int64), np.empty(deep, np.int64)
-    random, least = np.array([seed], np.uint64), np.empty(n, np.int64)
-    family = families(part, system, slopes)
-    full = np.int64(values[:found].argmax()) if found == wanted else np.int64(-1)  # the dearest kept, once full
-    floor = bound(part, system, state, slopes, family)
+    full = _dearest(values) if found == wanted else np.int64(-1)  # the dearest kept, once full
+    floor = np.int64(0)
+    if not chance:  # where there are costs
+        sort_into_families(part, system, slopes, family)
+        floor = bound(part, system, state, slopes, family)
     if dual.scale > 0:
         floor = max(floor, -(-dual_bound(part, state, slopes, dual, least) // dual.scale))
     depth, count, status, enter = 0, 0, EXHAUSTED, True
@@ -264,13 +315,14 @@ def _search(part, system, limits, slopes, dual, nodes, stop_when_full, chance, s
                 if fits and (full < 0 or value < values[full]):
                     to = full if full >= 0 else found
                     found = found if full >= 0 else found + 1
-                    store[to, :] = state.lower[v0:v1]
+                    for v in range(v0, v1):
+                        store[to, v - v0] = state.lower[v]
                     values[to] = value
                     if found == wanted:
                         if stop_when_full:
                             status = STOPPED
                             break
-                        full = np.int64(values.argmax())
+                        full = _dearest(values)
                 enter = False
                 continue
             if count >= nodes:

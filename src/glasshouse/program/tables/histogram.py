@@ -22,8 +22,8 @@ from glasshouse.model.schema import Predicate, Schema
 from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.tables.cells import Cells, partition
-from glasshouse.program.tables.live import Caps, Layout, live
-from glasshouse.program.tables.rows import Limits, Recipe, Rows, compile_rows
+from glasshouse.program.tables.live import Caps, Layout, live, placed
+from glasshouse.program.tables.rows import Limits, Rows, compile_rows
 
 
 @dataclass(frozen=True)
@@ -166,13 +166,10 @@ class Problem:
 
         Ways that a program does not ask about are no loss.
         """
-        width = np.int64(len(self.compiled.cells) + self.ways)
-        key, wanted = self.place.astype(np.int64) * width + self.cell, place * width + cell  # keys ascend
-        x, lost = np.zeros(len(key), np.int64), np.zeros(len(self.programs), np.bool_)
-        at = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
-        found = key[at] == wanted if len(key) else np.zeros(len(wanted), np.bool_)
-        np.add.at(x, at[found], counts[found])
-        lost[self.program[place[~found & (counts > 0) & (cell < len(self.compiled.cells))]]] = True
+        x, lost = np.zeros(len(self.cell), np.int64), np.zeros(len(self.programs), np.bool_)
+        missing = np.zeros(len(cell), np.bool_)
+        placed(self.place, self.cell, place, cell, counts, x, missing)
+        lost[self.program[place[missing & (counts > 0) & (cell < len(self.compiled.cells))]]] = True
         return x, lost
 
     def chosen(self, predicate: Predicate, *, every: bool = True) -> NDArray[np.bool_]:
@@ -199,13 +196,11 @@ def places_alone(compiled: Compiled, counts: Counts, area: Area | None = None, *
     columns = compiled.columns(counts.variables)
     direct = own.are_exact(counts.lower, counts.upper)
     if direct:  # no need to hold the limits of all places at once
-        row, sure = np.zeros((1, own.rows_in_all), np.int64), np.ones(len(counts.places), np.bool_)
+        row, sure = np.zeros((1, own.recipe.rows), np.int64), np.ones(len(counts.places), np.bool_)
         limits = Limits(row, row, sure, ~sure)
     else:
         limits = own.limits(counts.lower, counts.upper, columns)
-    return _alone(
-        compiled, counts, own.recipe(columns), limits, _caps(compiled, area, tighten, len(counts.places)), direct
-    )
+    return _alone(compiled, counts, columns, limits, _caps(compiled, area, tighten, len(counts.places)), direct)
 
 
 def live_cells(compiled: Compiled, counts: Counts) -> int:
@@ -324,12 +319,14 @@ def _by_cell(rows: Rows) -> tuple[Array, NDArray[np.int32], Array]:
     return members.indptr.astype(np.int64), members.indices.astype(np.int32), members.data.astype(np.int64)
 
 
-def _alone(compiled: Compiled, counts: Counts, recipe: Recipe, limits: Limits, caps: Caps, direct: bool) -> Problem:
+def _alone(compiled: Compiled, counts: Counts, columns: Array, limits: Limits, caps: Caps, direct: bool) -> Problem:
     layout = Layout(*compiled.rows_of, *compiled.owned)
-    first, place, cell, upper, row_first, row_lower, row_upper, starts, index, times, bad = live(
-        direct, counts.lower, recipe, limits, layout, caps
-    )
-    zero = np.zeros(len(upper), np.int64)
-    programs = Programs(first, zero, upper, row_first, row_lower, row_upper, starts, index, times)
+    flat = live(direct, counts.lower, columns, compiled.own.recipe, limits, layout, caps)
+    programs = Programs(
+        flat.first, np.zeros(len(flat.upper), np.int64), flat.upper, flat.row_first, flat.row_lower, flat.row_upper,
+        flat.starts, flat.variable, flat.times,
+    )  # fmt: skip
     fixed = limits.exact & compiled.total_known
-    return Problem(compiled, counts.places, programs, place, cell, bad, np.arange(len(counts.places)), fixed)
+    return Problem(
+        compiled, counts.places, programs, flat.place, flat.cell, flat.broken, np.arange(len(counts.places)), fixed
+    )

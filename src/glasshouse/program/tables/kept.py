@@ -18,10 +18,12 @@ from glasshouse.model.schema import Predicate, Schema
 from glasshouse.program.tables import store
 from glasshouse.program.tables.cells import Cells
 from glasshouse.program.tables.histogram import Compiled, compile_tables
+from glasshouse.program.tables.recipe import Recipe
 from glasshouse.program.tables.rows import Rows
 
 WORTH = 200  # published numbers, for compiling them to take longer than reading
 _MATRICES = ("sums", "combine", "members")
+_RECIPE = ("home", "starts", "to", "times", "row")
 
 
 def compiled_tables(
@@ -63,6 +65,7 @@ def _kept(compiled: Compiled) -> store.Kept:
             for matrix in _MATRICES:
                 some = getattr(rows, matrix)
                 arrays |= {f"{name} {matrix} {part}": getattr(some, part) for part in ("data", "indices", "indptr")}
+            arrays |= {f"{name} recipe {part}": getattr(rows.recipe, part) for part in _RECIPE}
             about[name] = {"variables": rows.variables, "differences": rows.differences}
     return store.Kept(arrays, about)
 
@@ -95,7 +98,20 @@ def _rows(name: str, found: store.Kept, cells: int) -> Rows:
     _expect(partial.dtype == np.bool_ and set_of.dtype == np.int64 and bool((np.diff(set_of, prepend=0) >= 0).all()))
     _expect(len(partial) == len(set_of) == sums.shape[0] and len(np.unique(set_of)) == sets)
     _expect(0 <= differences <= combine.shape[0] and members.shape[0] == differences + sets)
-    return Rows(variables, sums, partial, set_of, combine, members, differences)
+    recipe = _recipe(name, found, len(variables), differences, combine.shape[0] + len(partial) - sets)
+    return Rows(variables, sums, partial, set_of, combine, members, recipe)
+
+
+def _recipe(name: str, found: store.Kept, variables: int, differences: int, rows: int) -> Recipe:
+    """How differences are made; every node adds to later ones only, and each row is one of them."""
+    home, starts, to, times, row = (found.arrays[f"{name} recipe {part}"] for part in _RECIPE)
+    _expect(all(array.dtype == np.int32 for array in (home, starts, to, times, row)))
+    _expect(len(starts) == len(row) + 1 and starts[0] == 0 and starts[-1] == len(to) == len(times))
+    _expect(bool((np.diff(starts) >= 0).all()) and len(home) == variables)
+    node = np.repeat(np.arange(len(row)), np.diff(starts))
+    _expect(bool((to > node).all() and (to < len(row)).all() and (home >= 0).all() and (home < len(row)).all()))
+    _expect(bool((np.sort(row[row >= 0]) == np.arange(rows)).all()))
+    return Recipe(home, starts, to, times, row, differences, rows)
 
 
 def _matrix(name: str, found: store.Kept, width: int) -> sparse.csr_matrix:

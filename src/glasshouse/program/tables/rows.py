@@ -21,8 +21,8 @@ from scipy import sparse
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.release import Table, counted
-from glasshouse.program.propagate import INNER
 from glasshouse.program.tables.cells import Cells
+from glasshouse.program.tables.recipe import Recipe, differences_at, recipe_of
 
 Flags = NDArray[np.bool_]
 
@@ -41,7 +41,12 @@ class Rows:
     set_of: NDArray[np.int64]  # of each alternative
     combine: sparse.csr_matrix  # differences, then those that must be 0, x sets
     members: sparse.csr_matrix  # differences, then sets, x cells: how often a row counts a record (in a tally: often)
-    differences: int  # how many, without those that must be 0
+    recipe: Recipe  # how exact numbers become differences
+
+    @property
+    def differences(self) -> int:
+        """How many, without those that must be 0."""
+        return self.recipe.differences
 
     def limits(self, lower: Count, upper: Count, columns: NDArray[np.int64] | None = None) -> Limits:
         """The limits of every row at every place, from published numbers (places x variables).
@@ -51,10 +56,7 @@ class Rows:
         at = self.sums.indices if columns is None else columns[self.sums.indices]
         sums, combine, differences = self.sums, self.combine, self.differences
         if self.are_exact(lower, upper):
-            values = lower if columns is None else lower[:, columns]
-            numbers = np.ascontiguousarray((self._from_variables @ values.T).T)
-            bad = (numbers < 0).any(axis=1) | (numbers[:, differences:] != 0).any(axis=1)
-            numbers = np.ascontiguousarray(numbers[:, :differences])
+            numbers, bad = differences_at(self.recipe, lower, self.in_order if columns is None else columns)
             return Limits(numbers, numbers, np.ones(len(lower), np.bool_), bad)
         low, high = _set_limits(lower, upper, sums.indptr, at, self.partial, self.set_of, combine.shape[1], UNLIMITED)
         exact, bad = (low == high).all(axis=1), (low > high).any(axis=1)
@@ -71,32 +73,10 @@ class Rows:
         """Do these numbers give the rows exactly, at every place?"""
         return not self.partial.any() and (lower is upper or bool((lower == upper).all()))
 
-    def recipe(self, columns: NDArray[np.int64]) -> Recipe:
-        """How to make the differences of a place from its exact numbers, for `exact_differences`."""
-        by_variable = self._by_variable
-        return Recipe(
-            columns, by_variable.indptr, by_variable.indices, by_variable.data, self.differences, by_variable.shape[0]
-        )
-
     @cached_property
-    def _by_variable(self) -> sparse.csc_matrix:
-        return self._from_variables.tocsc()
-
-    @cached_property
-    def _from_variables(self) -> sparse.csr_matrix:
-        """The differences, and what must be 0, straight from exact numbers.
-
-        Where several numbers count the same set, the first is used, and the others must not differ from it.
-        """
-        first = np.unique(self.set_of, return_index=True)[1]
-        others = np.setdiff1d(np.arange(len(self.set_of)), first)
-        twice = self.sums[others] - self.sums[first[self.set_of[others]]]
-        return sparse.vstack([self.combine @ self.sums[first], twice], format="csr")
-
-    @property
-    def rows_in_all(self) -> int:
-        """Differences, and what must be 0."""
-        return int(self._from_variables.shape[0])
+    def in_order(self) -> NDArray[np.int64]:
+        """Where the variables stand among numbers that are theirs alone."""
+        return np.arange(len(self.variables))
 
     def printed(self, upper: Count) -> Count:
         """The limits from above that the printed numbers themselves put on the sets (places x sets)."""
@@ -107,17 +87,6 @@ class Rows:
                 nothing, upper, sums.indptr, sums.indices, self.partial, self.set_of, self.combine.shape[1], UNLIMITED
             )[1]
         )
-
-
-class Recipe(NamedTuple):
-    """How the differences of a place follow from its exact numbers: for each variable, the rows it adds to."""
-
-    columns: NDArray[np.int64]  # where each variable stands among the numbers
-    starts: NDArray[np.int32]
-    rows: NDArray[np.int32]
-    signs: NDArray[np.int64]
-    differences: int  # rows from here on must be 0
-    rows_in_all: int
 
 
 class Limits(NamedTuple):
@@ -148,7 +117,7 @@ def compile_rows(cells: Cells, tables: Iterable[Table], present: Collection[str]
             alternatives.append((number, columns, partial))
         answered += _answers(cells, table, frozenset(present))
     of_sets = _matrix(members, len(cells))
-    combine = _differences(of_sets)
+    combine, steps = _differences(of_sets)
     inside = (combine @ of_sets).tocsr()
     inside.eliminate_zeros()
     if len(inside.data) and not (inside.data == 1).all():
@@ -165,14 +134,23 @@ def compile_rows(cells: Cells, tables: Iterable[Table], present: Collection[str]
     wider = sparse.hstack([combine, sparse.csr_matrix((combine.shape[0], len(heavy)), dtype=np.int64)], format="csr")
     units = sparse.eye(len(members) + len(heavy), dtype=np.int64, format="csr")[len(members) + alone]
     weights = sparse.csr_matrix(np.frombuffer(b"".join(heavy), np.int64).reshape(len(heavy), len(cells)))
+    sums = _matrix([np.array(columns) for _, columns, _ in alternatives], len(variables))
+    owner, differences = np.array([number for number, _, _ in alternatives], np.int64), int(filled.sum()) + len(alone)
+    first = np.unique(owner, return_index=True)[1]  # where several numbers count the same set, the first is used,
+    again = np.setdiff1d(np.arange(len(owner)), first)  # and the others must not differ from it
+    one, twice = sums[first], sums[again] - sums[first[owner[again]]]
+    others = sparse.vstack([one[len(members) + alone], checks @ one, twice], format="csr")
+    row_of_set = np.where(filled, np.cumsum(filled), differences + np.cumsum(~filled)) - 1
+    at_end = np.arange(checks.shape[0] + len(again)) + differences + int((~filled).sum())
+    row_of_other = np.concatenate([np.arange(differences - len(alone), differences), at_end])
     return Rows(
         tuple(variables),
-        _matrix([np.array(columns) for _, columns, _ in alternatives], len(variables)),
+        sums,
         np.array([partial for _, _, partial in alternatives], np.bool_),
-        np.array([number for number, _, _ in alternatives], np.int64),
+        owner,
         sparse.vstack([wider[filled], units, wider[~filled], checks], format="csr"),
         sparse.vstack([inside[filled], weights[alone], of_sets, weights], format="csr"),
-        int(filled.sum()) + len(alone),
+        recipe_of(one[: len(members)], steps, row_of_set, others, row_of_other, differences),
     )
 
 
@@ -260,7 +238,7 @@ def differences_of(sets: sparse.csr_matrix) -> Differences:
     made = [sparse.eye(plain, dtype=np.int64, format="csr")[:, filled]]
     ends = np.flatnonzero(np.diff(label[order[plain:]])) + 1
     for some in np.split(order[plain:], ends) if plain < len(order) else []:
-        combine = _differences(sets[some])
+        combine, _ = _differences(sets[some])
         inside = (combine @ sets[some]).tocsr()
         inside.eliminate_zeros()
         filled = np.diff(inside.indptr) > 0
@@ -275,23 +253,27 @@ def differences_of(sets: sparse.csr_matrix) -> Differences:
     return Differences(sparse.vstack(members, format="csr"), sums[back])
 
 
-def _differences(members: sparse.csr_matrix) -> sparse.csr_matrix:
-    """What to add and subtract so that no row contains another: `combine @ members` are the rows left."""
+def _differences(members: sparse.csr_matrix) -> tuple[sparse.csr_matrix, NDArray[np.int64]]:
+    """What to add and subtract so that no row contains another, and the steps: which row, less which other.
+
+    `combine @ members` are the rows left.
+    """
     overlap = (members @ members.T).toarray().astype(np.int32)
     combine = np.eye(members.shape[0], dtype=np.int32)
-    while _subtract_contained(overlap, combine, np.argsort(np.diag(overlap), kind="stable")):
-        pass
-    return sparse.csr_matrix(combine.astype(np.int64))
+    steps, used, before = np.empty((1024, 2), np.int64), 0, -1
+    while used > before:
+        before = used
+        steps, used = _subtract_contained(overlap, combine, np.argsort(np.diag(overlap), kind="stable"), steps, used)
+    return sparse.csr_matrix(combine.astype(np.int64)), steps[:used]
 
 
 @njit(cache=True, nogil=True)
-def _subtract_contained(overlap, combine, order):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
-    """Replace each row by its difference with the largest row inside it, again and again. Did anything change?
+def _subtract_contained(overlap, combine, order, steps, used):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
+    """Replace each row by its difference with the largest row inside it, again and again; tells the steps so far.
 
     Only the sizes of the overlaps are needed: for r inside s, |(s - r) & t| = |s & t| - |r & t|.
     """
     count = len(overlap)
-    changed = False
     for s in order:
         while overlap[s, s] > 0:
             inner = -1
@@ -309,8 +291,13 @@ def _subtract_contained(overlap, combine, order):  # type: ignore[no-untyped-def
             overlap[s, s] = rest
             for t in range(count):
                 overlap[t, s] = overlap[s, t]
-            changed = True
-    return changed
+            if used == len(steps):
+                longer = np.empty((2 * used, 2), np.int64)
+                longer[:used] = steps
+                steps = longer
+            steps[used, 0], steps[used, 1] = s, inner
+            used += 1
+    return steps, used
 
 
 @njit(cache=True, nogil=True)
@@ -329,38 +316,6 @@ def _set_limits(lower, upper, starts, columns, partial, set_of, sets, unlimited)
             if not partial[alternative]:
                 high[place, number] = min(high[place, number], most)
     return low, high
-
-
-@njit(**INNER)
-def exact_differences(values, recipe, result, listed, marked):  # type: ignore[no-untyped-def]  # pragma: no cover  # compiled
-    """The differences of the exact numbers of one place, into `result`, which is 0 before; most numbers are 0.
-
-    Lists the rows that are not 0 and returns how many; -1, and all is 0 again, when the numbers cannot be true.
-    """
-    used, kept, fine = 0, 0, True
-    columns, starts, rows, signs = recipe.columns, recipe.starts, recipe.rows, recipe.signs
-    for variable in range(len(columns)):
-        value = values[columns[variable]]
-        if value != 0:
-            for entry in range(starts[variable], starts[variable + 1]):
-                row = rows[entry]
-                if not marked[row]:
-                    marked[row] = True
-                    listed[used] = row
-                    used += 1
-                result[row] += signs[entry] * value
-    for i in range(used):
-        row = listed[i]
-        marked[row] = False
-        fine &= result[row] >= 0 and (row < recipe.differences or result[row] == 0)
-    for i in range(used):
-        row = listed[i]
-        if not fine:
-            result[row] = 0
-        elif result[row] > 0:
-            listed[kept] = row
-            kept += 1
-    return kept if fine else -1
 
 
 @njit(cache=True, nogil=True)
