@@ -24,7 +24,7 @@ from glasshouse.files.output import private_file
 from glasshouse.files.tables import TableFile
 from glasshouse.model.records import UNLIMITED
 from glasshouse.proofs.certificate import complete
-from glasshouse.proofs.check_proof import DEFINITIONS, UNREADABLE, Refused, check, numbers_in
+from glasshouse.proofs.check_proof import DEFINITIONS, UNREADABLE, Refused, check, form, numbers_in
 
 INDEX, CHECKER, PUBLISHED = "index.csv", "check_proof.py", "published.csv"
 COLUMNS = ("place", "fact", "statement", "file", "status")
@@ -100,7 +100,7 @@ def _checked(folder: Path, tables: Path, names: list[str]) -> Iterator[tuple[Pat
     """The checker's verdicts; that a file cannot be read is none."""
     try:
         for path, fine, said in check(folder, tables, [folder / one for one in names]):
-            if said.startswith(UNREADABLE):
+            if not fine and UNREADABLE in said:
                 raise InputError(f"{path.name}: {said}")
             yield path, fine, said
     except (Refused, OSError) as error:
@@ -128,9 +128,9 @@ def is_plain(asking: Asking, file: TableFile) -> bool:
     if not usual or not file.seen.sparse or scenario.printed.rule is not None or scenario.printed.missing != "zero":
         return False
     try:
-        with gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb") as stream:
+        with form(path.name), gzip.open(path, "rb") if path.name.endswith(".gz") else path.open("rb") as stream:
             names = {name for _, _, name, _ in numbers_in(stream)}
-    except (Refused, OSError, EOFError, UnicodeError, csv.Error):
+    except Refused:
         return False
     used = {line.variable for table in scenario.tables for line in table.lines}
     other = names - used
