@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
+from math import lcm
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program import cases
 from glasshouse.program.cases import closed
-from glasshouse.program.cuts import Rows, cut
+from glasshouse.program.cuts import FRACTIONS, Rows, cuts, wholes
 from glasshouse.program.highs import Growing, Relaxation
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, confirmed
@@ -51,10 +53,31 @@ def test_a_cut_holds_for_every_whole_solution_whatever_the_multipliers(
     any_ = st.integers(-5000, 5000)
     multipliers = np.array(data.draw(st.lists(any_, min_size=len(rows.lower), max_size=len(rows.lower))), np.int64)
     x = np.array(data.draw(st.lists(st.floats(-3, 4), min_size=len(program.cost), max_size=len(program.cost))))
-    found = cut(rows, program.lower, program.upper, x, multipliers, data.draw(st.sampled_from([1, 2, 3, 7, 12, 5040])))
-    if found is not None:
-        coefficients, least = found
+    divisors = np.array([1, 2, 3, 7, 12, 5040])
+    found = cuts(rows, program.lower, program.upper, x, np.tile(multipliers, (len(divisors), 1)), divisors)
+    for coefficients, least, depth in zip(*found, strict=True):
         assert all(int(coefficients @ one) >= least for one in every(program))
+        assert (depth > 0) == (least - coefficients @ x > 0) or abs(least - coefficients @ x) < 1e-6
+
+
+def test_a_cut_of_numbers_that_might_overflow_is_not_made() -> None:
+    """Limits near 2**31, times multipliers that large: their sums would not be whole numbers of 64 bits any more."""
+    n = 6
+    rows = Rows(np.ones((1, n), np.int64), np.zeros(1, np.int64), np.full(1, UNLIMITED))
+    limits = np.full(n, 2**31 - 1), np.full(n, 2**31 + 5)
+    found = cuts(rows, *limits, np.full(n, 2.0**31), np.array([[2**30]]), np.array([7]))
+    assert not found.coefficients.any() and not found.depth.any()
+
+
+@given(st.lists(st.fractions(-50, 50, max_denominator=30), min_size=1, max_size=5))
+def test_multipliers_become_whole_and_what_is_no_number_is_left_out(fractions: list[Fraction]) -> None:
+    row = np.array([float(one) for one in fractions])
+    whole, divisor = wholes(np.array([row, np.full_like(row, np.nan), np.full_like(row, 1e30)]))
+    assert len(whole) == 1
+    common = lcm(*(one.denominator for one in fractions))
+    if common <= FRACTIONS:
+        assert int(divisor[0]) == common
+        assert [Fraction(int(one), int(divisor[0])) for one in whole[0]] == fractions
 
 
 @given(programs(), st.data())

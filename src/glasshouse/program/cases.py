@@ -8,16 +8,14 @@ cheaper than the best x is looked for, so limits that all such x keep to are tak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
-from glasshouse.program.cuts import LARGEST, REACH, Rows, cut, denominator
-from glasshouse.program.highs import Growing, Relaxation
+from glasshouse.program.cuts import LARGEST, REACH, Rows, cuts, wholes
+from glasshouse.program.highs import Growing, Relaxation, highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, largest
 from glasshouse.program.mixing import Mixing
 from glasshouse.program.prove import dual_bound, infeasible, within
@@ -29,6 +27,9 @@ VIOLATED = 1e-3  # a cut that is hardly violated is left out
 STALLED = 4  # rounds that gain next to nothing, after which cases are better
 CASES = 20_000_000  # a unit of effort, divided by the size of the program
 SIZE_OF_CASE = 300
+NEARBY = 0.02  # of the effort, to look for a better x near the best one
+AGAIN = 3  # times at most, before cases
+NEARBY_AT = (30, 120, 480)  # cases, at whose vertices it is looked for again
 ENOUGH, HOPE = 1000, 30  # relaxations after which it is foreseen how many more; given up beyond so many times the limit
 ENTRIES = 2_000_000  # of a matrix; larger programs are not tried
 RELIABLE, LOOKED = 1, 8  # what a variable brings is known after so many cuts; so many are tried at once
@@ -72,7 +73,12 @@ class _Proof:
         self.size = SIZE_OF_CASE + len(self.program.index) + len(self.program.cost)
 
     def solution(self) -> Solution:
-        through = self._cut() or self._cases()
+        through = self._cut()
+        for _ in range(AGAIN):
+            if through or not self._nearby():
+                break
+            through = self._cut()
+        through = through or self._cases()
         if self.x is None:
             return Solution(Outcome.INFEASIBLE, proof=Proof.EXACT) if through else Solution(Outcome.STOPPED)
         if through:
@@ -97,19 +103,32 @@ class _Proof:
             if stalled > STALLED:
                 break
             sums = self.rows.matrix @ relaxed.x
-            found = self._violated(relaxed.x, chain(self._mixed(relaxed.x), self._of_vertex(relaxed.x, sums)))
-            if not found:
+            coefficients, least = self._violated(relaxed.x, sums)
+            if not len(least):
                 break
             slack = (np.arange(len(sums)) >= given) & (sums - self.rows.lower > WHOLE)
             if slack.any():
                 self.engine.drop(np.flatnonzero(slack))
                 self.rows.keep(~slack)
-            self._take(found)
+            self._take(coefficients, least)
         return False
 
-    def _take(self, cuts: list[tuple[NDArray[np.int64], int]]) -> None:
+    def _nearby(self, vertex: Float | None = None) -> bool:
+        """Look for a better x between the best one and a vertex: where the two agree it stays. Is one found?
+
+        Of some hundred variables a few dozen are left, and with cuts the vertex is near the best x of all.
+        """
+        at = self.engine.relax(self.limit).x if vertex is None else vertex
+        if self.x is None or at is None:
+            return False
+        apart, before = np.abs(at - self.x) > WHOLE, self.value
+        lower, upper = (np.where(apart, side, self.x) for side in (self.program.lower, self.program.upper))
+        few = replace(self.program, lower=lower, upper=upper, known=self.x)
+        self._meet(highs(few, replace(self.limit, effort=self.limit.effort * NEARBY)).x)
+        return self.value < before
+
+    def _take(self, coefficients: NDArray[np.int64], least: NDArray[np.int64]) -> None:
         """Add cuts to the rows."""
-        coefficients, least = np.array([one for one, _ in cuts]), np.array([low for _, low in cuts], np.int64)
         self.engine.add(coefficients, least)
         self.rows.add(coefficients, least)
         self.whole = None
@@ -124,47 +143,46 @@ class _Proof:
         self.engine.limit_to(lower, upper)
         return True
 
-    def _violated(
-        self, x: Float, combinations: Iterable[tuple[NDArray[np.int64], int]]
-    ) -> list[tuple[NDArray[np.int64], int]]:
+    def _violated(self, x: Float, sums: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The cuts that x breaks most, without those that are nearly alike."""
-        every: list[tuple[float, int, NDArray[np.int64], int, Float]] = []
-        for number, (whole, divisor) in enumerate(combinations):
-            found = cut(self.rows, self.lower, self.upper, x, whole, divisor)
-            if found is not None:
-                direction = found[0].astype(np.float64)
-                length = float(np.sqrt(direction @ direction))
-                if (found[1] - direction @ x) / length > VIOLATED:
-                    every.append((float(direction @ x - found[1]) / length, number, *found, direction / length))
-        chosen: list[tuple[NDArray[np.int64], int]] = []
-        directions = np.empty((0, len(x)))
-        for _, _, coefficients, least, direction in sorted(every, key=lambda one: one[:2]):
-            if not len(directions) or np.abs(directions @ direction).max() < PARALLEL:
-                chosen.append((coefficients, least))
-                directions = np.concatenate([directions, direction[None, :]])
-            if len(chosen) >= EACH:
+        multipliers, divisors = (
+            np.concatenate(two) for two in zip(self._mixed(x), self._of_vertex(x, sums), strict=True)
+        )
+        found = cuts(self.rows, self.lower, self.upper, x, multipliers, divisors)
+        order = np.argsort(-found.depth, kind="stable")
+        order = order[found.depth[order] > VIOLATED]
+        directions = np.empty((EACH, len(x)))
+        chosen: list[int] = []
+        for number in map(int, order):
+            direction = found.coefficients[number].astype(np.float64)
+            direction /= np.sqrt(direction @ direction)
+            if np.abs(directions[: len(chosen)] @ direction).max(initial=0) < PARALLEL:
+                directions[len(chosen)] = direction
+                chosen.append(number)
+            if len(chosen) == EACH:
                 break
-        return chosen
+        return found.coefficients[chosen], found.least[chosen]
 
-    def _mixed(self, x: Float) -> Iterator[tuple[NDArray[np.int64], int]]:
-        """Multipliers of rows, times a divisor: of few rows at a time."""
-        for multipliers, divisor in self.mixing.proposed(self.lower, self.upper, x):
-            yield np.concatenate([multipliers, np.zeros(len(self.rows.lower) - len(multipliers), np.int64)]), divisor
+    def _mixed(self, x: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Multipliers of rows, and what they are divided by: of few rows at a time."""
+        multipliers, divisors = self.mixing.proposed(self.lower, self.upper, x)
+        cuts_below = np.zeros((len(multipliers), len(self.rows.lower) - multipliers.shape[1]), np.int64)
+        return np.concatenate([multipliers, cuts_below], axis=1), divisors
 
-    def _of_vertex(self, x: Float, sums: Float) -> Iterator[tuple[NDArray[np.int64], int]]:
-        """Multipliers of rows, times a divisor: those that leave one of the vertex's basics alone."""
-        for number, basic in enumerate(self.engine.basics()):
-            value = x[basic] if basic >= 0 else sums[-1 - basic]
-            multipliers = self.engine.multipliers(number) if abs(value - round(value)) >= 1e-4 else None
-            if multipliers is not None:
-                divisor = denominator(multipliers)
-                if np.abs(multipliers).max(initial=0) * divisor < LARGEST:  # false for NaN too
-                    yield np.rint(multipliers * divisor).astype(np.int64), divisor
+    def _of_vertex(self, x: Float, sums: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Multipliers of rows, and what they are divided by: those that leave one of the vertex's basics alone."""
+        basics = self.engine.basics()
+        own = basics >= 0
+        values = np.where(own, x[np.where(own, basics, 0)], sums[np.where(own, 0, -1 - basics)])
+        found = [
+            self.engine.multipliers(int(number)) for number in np.flatnonzero(np.abs(values - np.rint(values)) >= 1e-4)
+        ]
+        return wholes(np.array([one for one in found if one is not None]).reshape(-1, len(sums)))
 
     def _cases(self) -> bool:
         """Go through all cases, depth first; True: nothing is cheaper in any of them."""
         most = left = int(self.limit.effort * CASES / self.size)
-        gains = _Gains(len(self.program.cost))
+        gains, seen = _Gains(len(self.program.cost)), 0
         open_ = [_Case(self.lower, self.upper)]
         while open_:
             closed_share = 1 - sum(case.share for case in open_)
@@ -186,6 +204,12 @@ class _Proof:
                 return False
             if cost > self.value - 1 + WHOLE and self._at_least(relaxed.duals, case.lower, case.upper):
                 continue
+            seen += 1
+            if seen in NEARBY_AT:
+                self._nearby(relaxed.x)
+            lower, upper = within(self._within(case.lower, case.upper), relaxed.duals, self.value - 1)
+            if (lower <= upper).all():  # of all that is cheaper than the best x
+                case = replace(case, lower=lower, upper=upper)
             left -= self._look(gains, relaxed.x, case, cost)
             at = gains.pick(relaxed.x, case)
             if at is None:
@@ -228,8 +252,10 @@ class _Proof:
             self.floor = min(found, self.value)
         return found is not None and found >= self.value
 
-    def _meet(self, x: Float) -> None:
-        """Take a whole vertex that is cheaper."""
+    def _meet(self, x: Float | Count | None) -> None:
+        """Take a whole x that is cheaper."""
+        if x is None:
+            return
         whole = np.rint(x)
         if np.abs(whole - x).max(initial=0) < WHOLE:
             found = whole.astype(np.int64)

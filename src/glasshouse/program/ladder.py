@@ -148,12 +148,12 @@ Shortcut = Callable[[Solution, Solution | None, int], Solution | None]
 
 
 def escalate(
-    program: IntegerProgram, ladder: Ladder, shortcut: Shortcut, *, thorough: bool = True, finding: float = 1.0
+    program: IntegerProgram, ladder: Ladder, shortcut: Shortcut, *, thorough: bool = True, weak: bool = False
 ) -> Solution:
     """The cheapest x, by all rungs. Without `thorough`, an x that a shortcut finds is taken, proved or not.
 
-    With `finding` below 1 the first solver gets that share of the effort: an x is all that is wanted of it, and whether
-    it claims the best or not, cuts and cases are to prove it.
+    Where the relaxation is `weak`, cuts and cases come before branch and bound, as they find the best x sooner. What
+    they leave open gets a share of the effort: all that is wanted then is a better x.
     """
     relaxed = relaxation(program, ladder)
     if relaxed.proof != Proof.UNDECIDED:
@@ -163,15 +163,25 @@ def escalate(
         if early.proof != Proof.UNDECIDED or not thorough:
             return early
         program = replace(program, known=early.x)
+    weak = weak and early is not None and ladder.cases and ladder.limit.branches
+    if weak and early is not None:
+        early = closed(program, early.x, relaxed.floor, ladder.limit)
+        if early.proof != Proof.UNDECIDED:
+            return early
+        program = replace(program, known=early.x)
     answered = relaxed.x is not None or relaxed.outcome == Outcome.INFEASIBLE or not ladder.engines
-    brief = replace(ladder.limit, effort=ladder.limit.effort * finding)
+    brief = replace(ladder.limit, effort=ladder.limit.effort * FINDING) if weak else ladder.limit
     held = relaxed if answered else ladder.engines[0](program, brief)
+    if weak and early is not None:
+        held = replace(held, floor=higher(held.floor, early.floor))
+        if not _refuted(program, early, held):  # the same x has been tried
+            ladder = replace(ladder, cases=False)
     for turn in (1, 2):
         if held.x is not None and held.proof == Proof.UNDECIDED:
             proved = shortcut(relaxed, held, turn)
             if proved is not None and proved.proof != Proof.UNDECIDED:
                 return proved
-        held = confirmed(program, held, ladder, unclaimed=finding < 1 and turn == 1)
+        held = confirmed(program, held, ladder, unclaimed=weak and turn == 1)
     if held.x is None and early is not None:  # whatever engines claim
         floor = higher(held.floor, early.floor)
         return replace(held, outcome=Outcome.FEASIBLE, x=early.x, floor=floor, proof=Proof.UNDECIDED)
@@ -218,8 +228,7 @@ def _solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None) -> S
             found = search.minimise_guided(part, cost, steps, x, relaxed.duals)
         return told(x if found is None else found.x, best=found is not None and bool(found.exhausted[0]))
 
-    finding = FINDING if len(straight.second) and ladder.cases and ladder.limit.branches else 1.0
-    solution = escalate(straight.program, ladder, guided, finding=finding)
+    solution = escalate(straight.program, ladder, guided, weak=len(straight.second) > 0)
     if solution.floor is not None:
         solution = replace(solution, floor=solution.floor + straight.left_out)
     if solution.x is not None:

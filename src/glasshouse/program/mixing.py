@@ -34,13 +34,13 @@ class Mixing:
         self.column = _lists(column[order], row[order], rows.matrix[row, column][order], columns)
         self.lower, self.upper = rows.lower, rows.upper
 
-    def proposed(self, lower: Count, upper: Count, x: Float) -> list[tuple[NDArray[np.int64], int]]:
-        """Multipliers of the rows, and what their sum is divided by: at most one for each row to begin with."""
+    def proposed(self, lower: Count, upper: Count, x: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Multipliers of the rows, and what their sums are divided by: at most one for each row to begin with."""
         sums = np.add.reduceat(np.append(x[self.row[1]] * self.row[2], 0.0), self.row[0][:-1])
         sums[np.diff(self.row[0]) == 0] = 0.0
         starts, wide = _switches(*self.row, self.lower, self.upper, lower, upper)
         found, divisor = _mixed(*self.row, *self.column, self.lower, self.upper, lower, upper, x, sums, starts, wide)
-        return [(found[at], int(divisor[at])) for at in np.flatnonzero(divisor)]
+        return found[divisor > 0], divisor[divisor > 0]
 
 
 def _lists(

@@ -85,6 +85,12 @@ def within(program: IntegerProgram, duals: Float, most: int, divisor: int = 2**2
         return lower, upper
     total, rest = parts
     room = divisor * most - total
+    if rest.dtype != object and abs(room) < SAFE:
+        steps = np.maximum(room // np.where(rest == 0, 1, np.abs(rest)), -1)
+        fewer, more = (rest > 0) & (lower > -UNLIMITED), (rest < 0) & (upper < UNLIMITED)
+        upper[fewer] = np.minimum(upper, lower + steps)[fewer]
+        lower[more] = np.maximum(lower, program.upper - steps)[more]
+        return lower, upper
     for at in np.flatnonzero(rest):
         price = int(rest[at])
         if price > 0 and lower[at] > -UNLIMITED:

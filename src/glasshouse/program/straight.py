@@ -21,7 +21,7 @@ from glasshouse.program.integer import SAFE, IntegerProgram, Limit, largest
 from glasshouse.program.propagate import Array
 
 UNIT = 1000  # slopes are rounded to this fraction
-DESCENTS, ROUNDS = 4, 6  # beginnings, and vertices from each
+DESCENTS, ROUNDS = 12, 6  # beginnings, and vertices from each
 
 
 @dataclass(frozen=True)
