@@ -42,6 +42,7 @@ from glasshouse.attack.occupancy.statements import (
 from glasshouse.attack.occupancy.unlike import unlike
 from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Codes, Interval
+from glasshouse.program import few
 from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder, engage
 from glasshouse.scenarios.load import Scenario, load
@@ -1103,6 +1104,19 @@ def numbers_of(world: World, households: Sequence[Household]) -> np.ndarray:
 @given(seed=SEEDS)
 @settings(max_examples=20)
 def test_solution_variability_is_the_farthest_of_all_that_fit(world: World, count: int, seed: int) -> None:
+    _is_the_farthest(world, count, seed)
+
+
+@given(seed=SEEDS)
+@settings(max_examples=10)
+def test_it_is_where_few_of_the_kinds_are_branched_on(seed: int) -> None:
+    """As in blocks that can have thousands of kinds of household."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(few, "MANY", 0)
+        _is_the_farthest(TINY, 3, seed)
+
+
+def _is_the_farthest(world: World, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth = draw(world, rng, count)
     inside = [one for one in truth if one.bedrooms]

@@ -6,10 +6,12 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.model.records import UNLIMITED
+from glasshouse.program import few
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, cheapest
@@ -59,6 +61,21 @@ def test_the_cheapest_of_all(seed: int, variables: int, rows: int) -> None:
         assert asked.value(found.x) == best
         assert found.floor is not None and found.floor <= best
         assert found.proof != Proof.UNDECIDED
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
+def test_what_is_found_among_few_fits_and_is_called_proved_only_if_nothing_is_cheaper(
+    seed: int, variables: int, rows: int
+) -> None:
+    asked = program(seed, variables, rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(few, "MANY", 0)  # vertices are added until the bound is met
+        found = few.among_few(asked, highs(asked, Limit(branches=False)), highs, Limit())
+    if found is not None:
+        best = least(asked)
+        assert found.x is not None and asked.fits(found.x) and best is not None
+        assert found.proof == Proof.UNDECIDED or asked.value(found.x) == best
 
 
 def test_what_the_quick_way_finds_is_proved_without_a_second_engine() -> None:

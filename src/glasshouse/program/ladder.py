@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program import search
 from glasshouse.program.bounds import Cost
 from glasshouse.program.cases import closed
 from glasshouse.program.confirm import two_engines
 from glasshouse.program.cpsat import cpsat
+from glasshouse.program.few import among_few, many
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, Solver, higher
 from glasshouse.program.propagate import Array
@@ -35,7 +35,6 @@ NODES = 100  # steps of a search before the solver is asked; more settles few pa
 GUIDED = 500  # steps of a search that has the multipliers of a solver's relaxation
 GUIDED_LAST = 40  # times as many steps for what two solvers leave open
 FINDING = 0.25  # of the effort of branch and bound, where it is to find a good solution and not to prove it
-PRICES = 100  # what a variable costs at most when prices are drawn
 
 
 ORDER = (Proof.EXACT, Proof.TWO_ENGINES, Proof.UNDECIDED)  # from the strongest to the weakest
@@ -153,7 +152,8 @@ def escalate(
     """The cheapest x, by all rungs. Without `thorough`, an x that a shortcut finds is taken, proved or not.
 
     Where the relaxation is `weak`, cuts and cases come before branch and bound, as they find the best x sooner. What
-    they leave open gets a share of the effort: all that is wanted then is a better x.
+    they leave open gets a share of the effort: all that is wanted then is a better x. Where variables are very many, it
+    is wanted at once, and a few of them are enough for it.
     """
     relaxed = relaxation(program, ladder)
     if relaxed.proof != Proof.UNDECIDED:
@@ -164,12 +164,17 @@ def escalate(
             return early
         program = replace(program, known=early.x)
     weak = weak and early is not None and ladder.cases and ladder.limit.branches
+    wide = weak and many(program)
+    if wide:
+        early = among_few(program, relaxed, ladder.engines[0], ladder.limit) or early
     if weak and early is not None:
-        early = closed(program, early.x, relaxed.floor, ladder.limit)
+        if early.proof == Proof.UNDECIDED:
+            early = closed(program, early.x, relaxed.floor, ladder.limit)
         if early.proof != Proof.UNDECIDED:
             return early
         program = replace(program, known=early.x)
     answered = relaxed.x is not None or relaxed.outcome == Outcome.INFEASIBLE or not ladder.engines
+    answered |= wide
     brief = replace(ladder.limit, effort=ladder.limit.effort * FINDING) if weak else ladder.limit
     held = relaxed if answered else ladder.engines[0](program, brief)
     if weak and early is not None:
@@ -239,29 +244,13 @@ def _solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None) -> S
 
 
 def cheapest(program: IntegerProgram, ladder: Ladder) -> Solution:
-    """The cheapest x, sooner where the relaxation's bound can be met by variables that two vertices use.
+    """The cheapest x, sooner where the relaxation's bound can be met by the variables that a few vertices use."""
 
-    Where many solutions cost the same, the least cost of the relaxation is met by whole ones too, and some use only
-    variables that are not 0 at one of two vertices: that of the relaxation, and another, for which prices are drawn at
-    random among solutions that cost no more. Branching on those variables alone is quick.
-    """
+    def among_those(relaxed: Solution, held: Solution | None, turn: int) -> Solution | None:
+        found = None if turn or not ladder.engines else among_few(program, relaxed, ladder.engines[0], ladder.limit)
+        return found if found is not None and found.proof != Proof.UNDECIDED else None
 
-    def at_two_vertices(relaxed: Solution, held: Solution | None, turn: int) -> Solution | None:
-        if turn or relaxed.point is None or relaxed.floor is None or abs(relaxed.floor) >= UNLIMITED:
-            return None
-        prices = np.random.default_rng(0).integers(0, PRICES, len(program.cost))  # any will do, if always the same
-        no_dearer = program.with_row(program.cost, -UNLIMITED, relaxed.floor)
-        other = relaxation(replace(no_dearer, cost=prices), ladder)
-        found = _meets(program, relaxed.floor, other.x)
-        if found is None and other.point is not None:
-            used = np.flatnonzero((relaxed.point > 0) | (other.point > 0))
-            inside, x = ladder.engines[0](program.only(used), ladder.limit).x, program.lower.copy()
-            if inside is not None:
-                x[used] = inside  # the others' least values are 0
-                found = _meets(program, relaxed.floor, x)
-        return found
-
-    return escalate(program, ladder, at_two_vertices)
+    return escalate(program, ladder, among_those)
 
 
 def cheapest_of_many(program: IntegerProgram, ladder: Ladder, weight: int, *, thorough: bool) -> Solution:
@@ -283,10 +272,3 @@ def cheapest_of_many(program: IntegerProgram, ladder: Ladder, weight: int, *, th
         return certified(program, Solution(Outcome.FEASIBLE, found.x, floor, floor, clock=found.clock))
 
     return escalate(program, ladder, worth_their_cost, thorough=thorough)
-
-
-def _meets(program: IntegerProgram, floor: int, x: Count | None) -> Solution | None:
-    """A solution that costs just what none is below."""
-    if x is None or not program.fits(x) or program.value(x) > floor:
-        return None
-    return certified(program, Solution(Outcome.FEASIBLE, x, floor, floor))
