@@ -219,7 +219,7 @@ def test_the_two_holes_of_another_checker_are_closed(tmp_path: Path) -> None:
     )
     assert verdict(tmp_path, finish(split, hashes)) == (
         False,
-        "row 5: its two cases are no assumptions, or do not cover everything",
+        "row 5: its cases do not cover all",
     )
     nothing = said | {"fact": "least", "where": [{}], "bound": 0}
     assert verdict(tmp_path, finish(f"% fact {json.dumps(nothing)}\nVER 1.0\n", hashes)) == (
@@ -287,11 +287,7 @@ def test_the_checker_stands_alone() -> None:
         elif isinstance(node, ast.ImportFrom):
             names.add(str(node.module))
     assert {name.split(".")[0] for name in names} <= set(sys.stdlib_module_names)
-    blank = sum(not line.strip() for line in source.splitlines())
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    told = [ast.get_docstring(node, clean=False) for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
-    words = sum(len(one.split("\n")) for one in told if one)
-    assert len(source.splitlines()) - blank - words < 500
+    assert len(source.splitlines()) <= 500
     assert not re.search(r"(?<!re\.)\b(eval|exec|compile|__import__|loads_code)\(", source)
 
 

@@ -3,9 +3,9 @@
 
     python check_proof.py PROOFS --tables TABLES.csv.gz [FILE.vipr ...]
 
-PROOFS has `definitions.json` and certificates (FILE: only these), TABLES is the published file, a long CSV. Exit code
-0: all accepted; 1: some refused; 2: bad usage. `docs/proofs.md` specifies what a certificate must have, and why its
-fact is true if it is accepted. Nothing that is read is run, and all is read within limits.
+PROOFS has `definitions.json` and certificates, TABLES is the published file, a long CSV. Exit code 0: all accepted; 1:
+some refused; 2: bad usage. `docs/proofs.md` specifies what a certificate must have, and why its fact is then true.
+Nothing that is read is run, and all is read within limits.
 """
 
 import csv
@@ -35,7 +35,6 @@ FACTS = {"overlap": (1, "records"), "least": (1, "where"), "most": (0, "where"),
 Number = int | Fraction
 Box = dict[int, int]  # of each attribute that is restricted, the levels that are allowed, as bits
 Key = tuple[str, str, str]  # a published number: its level, the code of its place or area, and its name
-Ends = tuple[int, int | None]  # between which numbers one lies; None: no limit
 
 
 class Refused(Exception):  # noqa: N818  # it is a verdict
@@ -92,8 +91,8 @@ class Definitions:
             sizes = [len(levels) for _, levels in self.attributes]
             self.compare = [list(map(whole, told["compare"][name])) for name in self.position]
             need(all(sizes) and sizes == list(map(len, self.compare)) and sum(sizes) <= LEVELS)
-            self.place, self.length = str(told["place"]), {level: whole(one) for level, one in told["levels"].items()}
-            self.mapping: dict[str, dict[str, str]] = told["mapping"]
+            self.place, self.mapping = str(told["place"]), told["mapping"]
+            self.length = {level: whole(length) for level, length in told["levels"].items()}
             self.hidden, self.all_places = told["absent"] != "zero", told["all_places"] is True
             self.totals, self.assumed, self.aside = (set(told[one]) for one in ("totals", "assumed", "aside"))
             self.impossible = [self.box(one["where"]) for one in told["impossible"]]
@@ -116,25 +115,25 @@ class Definitions:
         return found
 
     def area(self, place: str, level: str) -> str:
-        return self.mapping[level].get(place, "") if level in self.mapping else place[: self.length[level]]
+        return str(self.mapping[level].get(place, "")) if level in self.mapping else place[: self.length[level]]
 
 
 class Published(NamedTuple):
     """The published numbers of some places and of the areas around them, and which places there are in those."""
 
     defined: Definitions
-    values: dict[Key, Ends]
+    values: dict[Key, tuple[int, int | None]]
     inside: dict[tuple[str, str], set[str]]
     sha256: str = ""
 
-    def value(self, key: Key) -> Ends:
+    def value(self, key: Key) -> tuple[int, int | None]:
         """Between which numbers a published one lies; one that is absent is 0, or was hidden."""
         return self.values.get(key, (0, None if self.defined.hidden else 0))
 
 
 def read_published(path: Path, defined: Definitions, places: Collection[str]) -> Published:
     """Read a published file, line by line; only what is about these places is kept."""
-    values, seen = dict[Key, Ends](), set[tuple[str, str]]()
+    values, seen = dict[Key, tuple[int, int | None]](), set[tuple[str, str]]()
     inside = {(level, defined.area(place, level)): set[str]() for place in places for level in defined.numbers}
     with form(path.name), path.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -152,17 +151,15 @@ def read_published(path: Path, defined: Definitions, places: Collection[str]) ->
     tables = {(level, defined.table[name]) for level, name in seen}
     for level, name in ((level, name) for level, some in defined.numbers.items() for name in some):
         cell = name not in defined.totals and (level, defined.table[name]) in tables
-        fine = cell or (level, name) in seen or name in defined.assumed
-        need(fine, f"no {level} of the tables has a number {name}, which the definitions call published")
+        need(cell or (level, name) in seen or name in defined.assumed, f"no {level} of the tables has a number {name}")
     return Published(defined, values, inside, sha256)
 
 
-def numbers_in(stream: Any) -> Iterator[tuple[str, str, str, Ends]]:
+def numbers_in(stream: Any) -> Iterator[tuple[str, str, str, tuple[int, int | None]]]:
     """The numbers of a long CSV file, one in each line."""
     lines = (next(csv.reader([one.decode()], strict=True)) for one in iter(lambda: stream.readline(LINE_LENGTH), b""))
     header = next(lines, [])
-    need(len(set(header)) == len(header), "the tables have a column twice")
-    for of in (dict(zip(header, line, strict=True)) for line in lines):
+    for of in (once(list(zip(header, line, strict=True))) for line in lines):
         low, high = (of["value"], of["value"]) if "value" in of else (of["lower"], of["upper"])
         yield of["level"], of["geoid"], of["variable"], (whole(low), whole(high) if high or "value" in of else None)
 
@@ -192,15 +189,13 @@ class Kinds:
         self.most = min(KINDS, MEMORY // (len(boxes) + 256 * len(self.classes) + 1))
 
     def numbers(self, place: str) -> dict[Key, int]:
-        """The published numbers that count records of a place, and the boxes of each."""
-        area = {level: self.defined.area(place, level) for level, _ in self.of}
+        area = {level: self.defined.area(place, level) for level, _ in self.of}  # the numbers that count its records
         return {(level, area[level], name): bits for (level, name), bits in self.of.items()}
 
     def alive(self, dead: int) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """Kinds in none of the dead boxes: a record of each, the classes it is compared in, and the boxes it is in."""
         nodes: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [((), (), -1)]
-        for classes, ended in zip(self.classes, self.ended, strict=True):
-            over = (dead | self.zeros) & ended
+        for classes, over in zip(self.classes, [(dead | self.zeros) & one for one in self.ended], strict=True):
             parents, nodes = nodes, []
             for record, kind, boxes in parents:
                 some = (one for one in classes.items() if not boxes & one[0][0] & over)
@@ -232,9 +227,8 @@ class Fact:
 
     def times(self, record: Sequence[int], place: str) -> int:
         """How often the count that is asked for counts a record of a place."""
-        return sum(
-            all(bits >> record[at] & 1 for at, bits in box.items()) for box in self.where if place in self.within
-        )
+        where = self.where if place in self.within else []
+        return sum(all(bits >> record[at] & 1 for at, bits in box.items()) for box in where)
 
 
 class Row(NamedTuple):
@@ -306,11 +300,9 @@ class Model:
         self.at = {name: at for at, name in enumerate(self.names)}
         terms: dict[int, Number] = {at: times for (_, _, times), at in self.groups.items() if times}
         terms |= {self.at[f"m{at}"]: 1 for at in range(len(fact.records))}
-        # what the last line must show
         self.goal = Row(terms, "L" if fact.kind == "most" else "G", 1 if fact.kind == "contradiction" else fact.bound)
 
     def spend(self, steps: int) -> None:
-        """No certificate may take more work or memory than there is."""
         self.left -= steps
         need(self.left >= 0, "it takes too long to see")
 
@@ -321,7 +313,7 @@ class Model:
         need((level, variable) in self.kinds.of, f"{name[:80]} is no published number of the fact's places and levels")
         return level, code, variable
 
-    def ends(self, key: Key) -> Ends:
+    def ends(self, key: Key) -> tuple[int, int | None]:
         """Between which numbers it lies for the fact's places; if it counts others too, it is a limit from above."""
         low, high = self.published.value(key)
         alone = self.defined.all_places and self.published.inside[key[:2]] <= self.places
@@ -374,10 +366,8 @@ class Model:
                 low, high = sorted((rows[first], rows[second]), key=lambda row: row.sense, reverse=True)
                 beside = (low.sense, high.sense, low.terms, low.right + 1) == ("L", "G", high.terms, high.right)
                 integers = all(value.denominator == 1 for value in (low.right, *low.terms.values()))
-                fine = beside and integers and {first, second} <= set(assumed)
-                need(fine, f"row {at}: its two cases are no assumptions, or do not cover everything")
-                fine = rows[one].dominates(row) and rows[other].dominates(row)
-                need(fine, f"row {at} does not follow from its two cases")
+                need(beside and integers and {first, second} <= set(assumed), f"row {at}: its cases do not cover all")
+                need(rows[one].dominates(row) and rows[other].dominates(row), f"row {at} follows not from both cases")
                 rests = (rows[one].under & ~assumed[first]) | (rows[other].under & ~assumed[second])
             else:
                 total = self.combined(self.pairs(given, at), rows, sense, rounded=reason == "rnd")
@@ -390,9 +380,8 @@ class Model:
         """Numbers by index, as in `2 0 1 3 -1/2`: how many, then each index and its number."""
         need(PAIRS.fullmatch(text), f"{text[:40]!r} are no numbers")
         count, *words = text.split(" ")
-        found = {
-            int(at): Fraction(one) if "/" in one else int(one) for at, one in zip(words[::2], words[1::2], strict=True)
-        }
+        values = [Fraction(word) if "/" in word else int(word) for word in words[1::2]]
+        found = dict(zip(map(int, words[::2]), values, strict=True))
         fine = len(found) == int(count) == len(words) // 2 and max(found, default=-1) < below and all(found.values())
         need(fine, "an index is named twice, or with 0, or it is of nothing before, or there are not so many")
         return found
@@ -407,8 +396,7 @@ class Model:
                 terms[variable] = terms.get(variable, 0) + much * value
                 need(terms[variable].denominator <= HUGE, "numbers become too long")
             rests |= row.under
-        right = terms.pop(-1)
-        terms = {at: value for at, value in terms.items() if value}
+        terms, right = {at: value for at, value in terms.items() if value and at >= 0}, terms[-1]
         if rounded and sense != "E" and all(value.denominator == 1 for value in terms.values()):
             right = -(-right // 1) if sense == "G" else right // 1
         return Row(terms, sense, right, rests)
@@ -462,7 +450,6 @@ def opened(path: Path, defined: Definitions) -> tuple[dict[str, str], list[str],
     lines = re.findall(r"(?m)^% (\S+) (.*)$", text)
     witnesses = [said for name, said in lines if name == "witness"]
     head = once([line for line in lines if line[0] != "witness"])
-    need(f"glasshouse {head['glasshouse']}" == FORMAT, "its header is not as specified")
     return head, witnesses, Fact(head["fact"], defined), re.sub(r"(?m)^% .*\n", "", text)
 
 
@@ -478,10 +465,9 @@ def check(folder: Path, tables: Path, files: Sequence[Path]) -> Iterator[tuple[P
         try:
             with form("certificate"):
                 head, witnesses, fact, text = opened(path, defined)
-                same = (head["published"], head["definitions"]) == (published.sha256, defined.sha256)
-                need(same, "it is of another published file, or of other definitions")
-                names = re.findall(r"(?m)^(\S+) [EGL] ", text.partition("\nRTP ")[0])
-                need(len(set(names)) == len(names), "a row is named twice")
+                ours = {"glasshouse": "proof 1", "published": published.sha256, "definitions": defined.sha256}
+                need(ours.items() <= head.items(), "it is of another published file, or of other definitions")
+                names = list(once(re.findall(r"(?m)^(\S+) ([EGL]) ", text.partition("\nRTP ")[0])))  # no row twice
                 model = Model(fact, published, kinds_of(fact.levels), (name for name in names if ":" not in name))
                 model.show(text, names)
                 yield path, True, line_of(model.statement(witnesses))
@@ -495,7 +481,6 @@ def line_of(text: str) -> str:
 
 
 def main(words: Sequence[str]) -> int:
-    """Check what the command line names, and say it line by line."""
     if len(words) < 3 or words[1] != "--tables":
         print(__doc__)
         return 2

@@ -74,10 +74,10 @@ def check_proof(
             statements[path.name] = said
             if not fine:
                 reasons.append(f"{path.name}: {said}")
-    except (Refused, OSError) as error:
+        if not reasons:
+            reasons += _index_wrong(proofs / INDEX, statements)
+    except Refused as error:
         reasons.append(str(error))
-    if not reasons:
-        reasons += _index_wrong(proofs / INDEX, statements)
     refused = len(files) - accepted
     lines = [*reasons[:SHOWN], *([f"... and {len(reasons) - SHOWN:,} more"] if len(reasons) > SHOWN else [])]
     lines.append(f"{accepted:,} certificates accepted, {refused:,} refused")
@@ -128,9 +128,11 @@ def _index_wrong(path: Path, statements: dict[str, str]) -> list[str]:
     """Does the index say what the certificates show?"""
     import csv
 
+    from glasshouse.proofs.check_proof import form
+
     if not path.is_file():
         return []
-    with path.open(encoding="utf-8", newline="") as stream:
+    with form(path.name), path.open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     wrong = [row for row in rows if row.get("file") and statements.get(row["file"] or "") != row.get("statement")]
     return [f"{path.name}: what it says of {row['file']} is not what that shows" for row in wrong]
