@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 from glasshouse.limits import CHOICES, NAME_LENGTH
 from glasshouse.text import plain
 
@@ -35,3 +37,13 @@ def unknown(kind: str, name: str, known: object) -> InputError:
 
 class MachineFailed(InputError):  # noqa: N818  # a fact, not a fault
     """Workers, a disk or a network failed; it says nothing of the unit that was in hand, which is done again."""
+
+
+def refuse_few_addresses(needed: int, what: str) -> None:
+    """Refuse a limit on addresses (`ulimit -v`) at which libraries abort, hang, or end with a code of their own."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit not in (resource.RLIM_INFINITY, -1) and limit < needed:
+        raise MachineFailed(
+            f"the limit on address space (ulimit -v) is {limit >> 20:,} MiB; {what} needs {needed >> 20:,} MiB, most "
+            "of it never used; raise the limit, or remove it (ulimit -v unlimited)"
+        )

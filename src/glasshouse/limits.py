@@ -69,6 +69,10 @@ MEMBERS = 1_000
 TOTAL_BYTES = 64 << 30
 SMALL_BYTES, RATIO = 1 << 20, 250  # tables of zeros pack well (to about 1/100), a bomb to the limit of deflate (1/1032)
 
+# Addresses that libraries set aside, whether they use them or not: with fewer, they end the process
+ADDRESSES = 4 << 30
+DRAWING_ADDRESSES = 72 << 30  # to draw: a cage of 64 GiB, and the rest
+
 # A complaint
 CHOICES = 60  # known names that it lists
 COMPLAINTS = 20  # of one file
