@@ -353,6 +353,11 @@ def test_codes_may_be_large_numbers(tmp_path: Path) -> None:
     assert frame["size"].to_list() == [100_001]
 
 
+def test_an_unknown_name_is_told_in_one_line() -> None:
+    """Found by the fuzzer: a quotation mark in a list of names made a name of thirteen lines."""
+    assert str(unknown("variable", "a\nb\x1b[31m", ["c"])) == "unknown variable 'a\\nb\\x1b[31m'; known: c"
+
+
 def test_a_list_of_known_names_is_cut_short() -> None:
     said = str(unknown("level", "x" * 1_000, [f"l{n}" for n in range(10_000)]))
     assert len(said) < 1_000 and "and 9,940 more" in said

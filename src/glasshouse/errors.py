@@ -31,7 +31,7 @@ def unknown(kind: str, name: str, known: object) -> InputError:
     names = [str(item) for item in sorted(known)]  # type: ignore[call-overload]  # any collection of names
     more = f", and {len(names) - CHOICES:,} more" if len(names) > CHOICES else ""
     return InputError(
-        f"unknown {kind} '{str(name)[:NAME_LENGTH]}'; known: {', '.join(names[:CHOICES]) or 'none'}{more}"
+        f"unknown {kind} '{plain(str(name)[:NAME_LENGTH])}'; known: {', '.join(names[:CHOICES]) or 'none'}{more}"
     )
 
 
