@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 import glasshouse as gh
 from glasshouse.commands.describe import Described
+from glasshouse.errors import InputError
 from glasshouse.files.describing.bins import Bin, read_bin, read_bins
 from glasshouse.files.describing.figures import read_figures
 from glasshouse.model.schema import Predicate, Recode
@@ -335,6 +337,32 @@ def test_codes_that_are_bare_numbers_may_be_anything() -> None:
     assert read_bins("sex", {"1": "Male", "2": "Female"}) == {}
     assert set(read_bins("age", {"1": "", "2": ""})) == {"1", "2"}
     assert set(read_bins("rooms", {"1": "1 room", "2": "2 rooms", "3": "3 or more rooms"})) == {"1", "2", "3"}
+
+
+def test_many_places_cost_no_square_of_them(tmp_path: Path) -> None:
+    """Twenty thousand, some of which lie in others, took minutes: of each, all others were looked through."""
+    counts = {f"{place:06d}": 1 for place in range(20_000)} | {f"{place:03d}": 1_000 for place in range(20)}
+    rows = ((place, sex, count) for place, count in counts.items() for sex in ("f", "m"))
+    path = write(tmp_path / "a.csv", ("district", "sex", "count"), rows)
+    began = time.process_time()
+    found = gh.describe(path)
+    assert time.process_time() - began < 5
+    assert len(proper(found, tmp_path).geography.lengths) == 2
+
+
+def test_more_codes_than_an_attribute_can_have_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", ("district", "job", "count"), (("A1", f"job {at}", 1) for at in range(10_001)))
+    with pytest.raises(InputError, match=r"'job' has 10,001 different codes; expected at most 10,000.*--ignore job"):
+        gh.describe(path)
+
+
+@pytest.mark.parametrize("wrong", [["1" * 100_000], [f"x{at}" for at in range(101)]], ids=["long", "many"])
+def test_texts_that_are_no_marks_are_refused_in_a_line(wrong: list[str], tmp_path: Path) -> None:
+    """A number of 100,000 digits was taken for a mark, and repeated whole in what was asked."""
+    rows = [("A1", f"s{at}", text) for at, text in enumerate(["1", "2", *wrong])]
+    with pytest.raises(InputError, match=r"stands instead of a number.*at most 100 different marks") as caught:
+        gh.describe(write(tmp_path / "a.csv", ("district", "sex", "count"), rows))
+    assert len(str(caught.value)) < 400
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=20), st.sampled_from(["", ",", " ", "'", "."]))

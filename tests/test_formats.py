@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -302,6 +304,60 @@ def test_bad_files_are_refused_in_a_line(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message) as caught:
         _ = [rows(table) for table in crossed(path)]
     assert len(str(caught.value).splitlines()) == 1
+
+
+def harmed_workbook(old: bytes, new: bytes, **parts: str) -> bytes:
+    """The tidy workbook with a text changed in all parts, and other parts."""
+    packed = io.BytesIO()
+    tidy = zipfile.ZipFile(io.BytesIO(samples.every()["tidy.xlsx"]))
+    with tidy, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in tidy.namelist():
+            archive.writestr(name, tidy.read(name).replace(old, new))
+        for name, text in parts.items():
+            archive.writestr(f"xl/{name}.xml", text)
+    return packed.getvalue()
+
+
+TITLE = b"People by area and sex"
+FORMAT = f'<styleSheet><numFmts><numFmt numFmtId="170" formatCode="{"[" * 10**6}"/></numFmts></styleSheet>'
+SLOW: dict[str, tuple[str, str | bytes]] = {
+    "blanks": ("a.xlsx", harmed_workbook(TITLE, b" " * 300_000 + "\u00ad.".encode())),
+    "a format of a number": ("a.xlsx", harmed_workbook(b"", b"", styles=FORMAT)),
+    "DATA= in a text": ("a.px", 'TITLE="' + ";DATA=" * 400_000 + '";\n' + samples.PX),
+    "DATA= in a text without an end": ("a.px", 'TITLE="' + ";DATA=" * 400_000),
+    "brackets": ("a.csv", f"DATAFLOW,GEO,{'[' * 130_000},OBS_VALUE\nA:B(1),R1,x,1\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_text_makes_reading_quadratic(name: str, tmp_path: Path) -> None:
+    """Each of these took minutes: one text was looked through again from each of its letters."""
+    file, content = SLOW[name]
+    path = written(tmp_path, file, content)
+    began = time.process_time()
+    with suppress(InputError):
+        _ = [rows(table) for table in crossed(path)]
+    assert time.process_time() - began < 5
+
+
+def test_a_text_that_many_cells_share_counts_in_each(tmp_path: Path) -> None:
+    """A file of 20 kB asked for a gigabyte, and one of a megabyte for all memory."""
+    long = written(tmp_path, "a.xlsx", harmed_workbook(TITLE, b"a" * 32_768))
+    with pytest.raises(InputError, match=r"row 1: a text of 32,768 letters; expected at most 32,767"):
+        crossed(long)
+    cells = "".join(f'<row r="{row}"><c r="A{row}" t="s"><v>0</v></c></row>' for row in range(1, 2_200))
+    sheet = f"<worksheet><sheetData>{cells}</sheetData></worksheet>"
+    shared = f"<sst><si><t>{'a' * 32_000}</t></si></sst>"
+    many = workbook({"S": [["x"]]}, sheet1=sheet, sharedStrings=shared)
+    with pytest.raises(InputError, match=r"more than 1,000,000 cells, or 67,108,864 letters in them"):
+        crossed(written(tmp_path, "b.xlsx", many))
+
+
+def test_numbers_of_a_file_have_a_limit(tmp_path: Path) -> None:
+    """30 million zeros, in 60 MB, took 3.8 GB."""
+    path = written(tmp_path, "a.json", '{"value": [' + "0," * 10_000_001 + "0]}")
+    with pytest.raises(InputError, match=r"a\.json: more than 10,000,000 values"):
+        crossed(path)
 
 
 def test_a_workbook_with_a_part_without_a_name_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -28,7 +29,7 @@ from glasshouse.cli.output import Patient
 from glasshouse.commands.auditing.config import read_config
 from glasshouse.commands.compare_plan import read_plan
 from glasshouse.engine.unit import do
-from glasshouse.errors import InputError, unknown
+from glasshouse.errors import InputError, MachineFailed, unknown
 from glasshouse.files.archive import SafeZip
 from glasshouse.files.coded_columns import whole_numbers
 from glasshouse.files.frames import Chunk, open_source
@@ -256,6 +257,17 @@ def test_an_entry_of_another_kind_is_refused(tmp_path: Path, harm: str) -> None:
     refused(load, str(own(tmp_path, change)), words=("scenario.toml", words))
 
 
+@pytest.mark.parametrize(
+    ("entry", "extra"),
+    [("range = [0, 3]", "levels"), ('subsets = ["a", "b"]', "most"), ('levels = ["a", "b"]', "label")],
+)
+def test_an_entry_that_nobody_would_read_is_refused(tmp_path: Path, entry: str, extra: str) -> None:
+    """`most = 100000` beside subsets was left aside in silence: whoever wrote it meant something by it."""
+    values = {"levels": '["a", "b"]', "most": "100000", "label": '"{a}"'}
+    more = f"[attribute.more]\n{entry}\n{extra} = {values[extra]}\n"
+    refused(load, str(own(tmp_path, more=more)), words=(f"unknown entry of attribute more '{extra}'",))
+
+
 def entries(part: Any) -> list[tuple[Any, Any]]:
     """Every entry within, with its owner, but those that are checked where they are read."""
     inside = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
@@ -339,6 +351,11 @@ def test_codes_may_be_large_numbers(tmp_path: Path) -> None:
     scenario = load(str(own(tmp_path, *changes)))
     frame = record_frame(scenario, ["111"], np.array([0], np.int32), np.array([[0, 3, 0]], np.int16), {})
     assert frame["size"].to_list() == [100_001]
+
+
+def test_an_unknown_name_is_told_in_one_line() -> None:
+    """Found by the fuzzer: a quotation mark in a list of names made a name of thirteen lines."""
+    assert str(unknown("variable", "a\nb\x1b[31m", ["c"])) == "unknown variable 'a\\nb\\x1b[31m'; known: c"
 
 
 def test_a_list_of_known_names_is_cut_short() -> None:
@@ -473,7 +490,10 @@ def test_a_number_that_is_not_whole_but_rounds_to_one_is_refused(tmp_path: Path,
     refused(lambda: list(open_tables(path, persons).rows()), words=("input.parquet", "'value'", "beyond 64 bits"))
     text = tmp_path / "input.csv"
     text.write_text(f"geoid,variable,value\n{BLOCK},P0010001,{nearly}\n")
-    refused(lambda: list(open_tables(text, persons).rows()), words=("input.csv, line 2", "whole number"))
+    refused(
+        lambda: list(open_tables(text, persons).rows()),
+        words=("input.csv, line 2", "'12.00000000000000000...'; expected a whole"),
+    )
     text.write_text(f"a\n1\n{nearly / 12}\n")
     source = open_source(text)
     (chunk,) = source.chunks()
@@ -686,3 +706,23 @@ def test_real_want_of_memory_ends_with_a_sentence(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "not enough memory" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("mebibytes", [300, 1000, 2400])
+def test_too_few_addresses_are_said_before_libraries_abort(mebibytes: int) -> None:
+    """With 300 MiB the process aborted, with 600 it ended with 1 (a finding), with 1,000 it hung."""
+    command = (
+        f"ulimit -v {mebibytes << 10}; exec {sys.executable} -m glasshouse check nowhere.csv --scenario sf1-person"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done
+    assert f"(ulimit -v) is {mebibytes:,} MiB; this program needs 4,096 MiB" in done.stderr
+
+
+def test_a_picture_that_cannot_be_drawn_is_no_abort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library that draws ended the process with a stack trace, after all the work; the limit is of no unit."""
+    with monkeypatch.context() as limited:
+        limited.setattr(resource, "getrlimit", lambda _: (8 << 30, 8 << 30))
+        with pytest.raises(MachineFailed, match=r"\(ulimit -v\) is 8,192 MiB; a picture needs 73,728 MiB"):
+            drawn({"mark": "bar"})
+    assert "<svg" in drawn({"mark": "bar"})

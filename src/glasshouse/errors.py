@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 from glasshouse.limits import CHOICES, NAME_LENGTH
 from glasshouse.text import plain
 
@@ -29,9 +31,19 @@ def unknown(kind: str, name: str, known: object) -> InputError:
     names = [str(item) for item in sorted(known)]  # type: ignore[call-overload]  # any collection of names
     more = f", and {len(names) - CHOICES:,} more" if len(names) > CHOICES else ""
     return InputError(
-        f"unknown {kind} '{str(name)[:NAME_LENGTH]}'; known: {', '.join(names[:CHOICES]) or 'none'}{more}"
+        f"unknown {kind} '{plain(str(name)[:NAME_LENGTH])}'; known: {', '.join(names[:CHOICES]) or 'none'}{more}"
     )
 
 
 class MachineFailed(InputError):  # noqa: N818  # a fact, not a fault
     """Workers, a disk or a network failed; it says nothing of the unit that was in hand, which is done again."""
+
+
+def refuse_few_addresses(needed: int, what: str) -> None:
+    """Refuse a limit on addresses (`ulimit -v`) at which libraries abort, hang, or end with a code of their own."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit not in (resource.RLIM_INFINITY, -1) and limit < needed:
+        raise MachineFailed(
+            f"the limit on address space (ulimit -v) is {limit >> 20:,} MiB; {what} needs {needed >> 20:,} MiB, most "
+            "of it never used; raise the limit, or remove it (ulimit -v unlimited)"
+        )

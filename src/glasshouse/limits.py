@@ -52,6 +52,7 @@ XML_TOKEN_BYTES = 8 << 20  # of one tag or text
 JSON_BYTES = 64 << 20
 JSON_ENTRIES = 1_000_000  # lists and objects in a file
 JSON_TEXTS = 4_000_000  # texts in a file, names included
+JSON_VALUES = 10_000_000  # entries of lists and objects
 DIMENSIONS = 100  # of one table
 CATEGORIES = 2_000_000  # of all dimensions of a table, places too
 CROSSINGS = 100_000_000  # numbers of one table that tells its size beforehand
@@ -59,6 +60,9 @@ DATASETS = 1_000  # tables in one file
 SHEETS = 200  # of a workbook
 SHEET_CELLS = 1_000_000  # cells of a sheet with something in them
 SHEET_MERGED = 100_000  # ranges of merged cells
+SHEET_LETTERS = 64 << 20  # in all cells of a sheet; a text that cells share counts in each
+CELL_LETTERS = 32_767  # of one cell, as Excel has it
+FORMAT_LETTERS = 255  # of the format of a number, as Excel has it
 
 # A table that is described
 DESCRIBED_NUMBERS = 50_000_000  # of one file
@@ -68,6 +72,10 @@ DESCRIBED_CELLS = 20_000_000  # that one check of totals looks at
 MEMBERS = 1_000
 TOTAL_BYTES = 64 << 30
 SMALL_BYTES, RATIO = 1 << 20, 250  # tables of zeros pack well (to about 1/100), a bomb to the limit of deflate (1/1032)
+
+# Addresses that libraries set aside, whether they use them or not: with fewer, they end the process
+ADDRESSES = 4 << 30
+DRAWING_ADDRESSES = 72 << 30  # to draw: a cage of 64 GiB, and the rest
 
 # A complaint
 CHOICES = 60  # known names that it lists

@@ -22,7 +22,7 @@ from glasshouse.commands.audit import plan_audit
 from glasshouse.commands.compare_plan import read_plan
 from glasshouse.errors import InputError
 from glasshouse.files.codebook import Codebook
-from glasshouse.files.formats import crossed
+from glasshouse.files.formats import crossed, tau, tau_records
 from glasshouse.files.geometry import read_shapes
 from glasshouse.files.mapping import read_mapping
 from glasshouse.files.matrix import read_groups, read_matrix
@@ -314,6 +314,49 @@ def _repacked(content: bytes, random: Random, times: int) -> bytes:
     return packed.getvalue()
 
 
+HARVEST = (b'"Total","Total",9.5,1\n"Total","N",4,1\n"Total","S",5.5,1\n"a","Total",4,1\n"a","N",1,3\n"a","S",3,11\n'
+           b'"b","Total",5.5,1\n"b","N",3,1\n"b","S",2.5,14\n')  # fmt: skip
+HARVEST_RDA = (
+    b'<SEPARATOR> ","\nsize\n<RECODEABLE>\n<TOTCODE> "Total"\nplace\n<RECODEABLE>\n<HIERARCHICAL>\n'
+    b'<HIERCODELIST> "place.hrc"\n<HIERLEADSTRING> "@"\nvalue\n<NUMERIC>\n<DECIMALS> 1\nstatus\n<STATUS>\n'
+)
+FIRMS_RDA = b"h_id 1 3\n  <HOLDING>\nact 4 2 00\n  <RECODEABLE>\nturnover 6 6\n  <NUMERIC>\n  <DECIMALS> 2\n"
+FIRMS = b"00111  10.5\n00112   4.5\n00211     3\n"
+
+
+def tau_files(folder: Path, random: Random) -> tuple[Path, Read]:
+    """A table of tau-Argus with its metadata and hierarchy, or microdata, one of these harmed."""
+    members = {"a.csv": HARVEST, "a.rda": HARVEST_RDA, "place.hrc": b"N\nS\n"}
+    if random.random() < 0.3:
+        members = {"a.asc": FIRMS, "a.rda": FIRMS_RDA}
+    harmed = random.choice([*members])
+    for name, data in members.items():
+        (folder / name).write_bytes(
+            mutate.bytes_of(data, random, random.choice((1, 1, 2, 4))) if name == harmed else data
+        )
+    path = folder / next(iter(members))
+    if path.suffix == ".asc":
+        return path, lambda: tau_records.open_records(path)
+    return path, lambda: _all(tau.read(path).pieces())
+
+
+def described(folder: Path, random: Random) -> tuple[Path, Read]:
+    """A table as an office writes it, harmed, from which a scenario is to be found; or one of another format."""
+    if random.random() < 0.4:
+        name = random.choice([*_samples()])
+        path = folder / name
+        path.write_bytes(_samples()[name] if random.random() < 0.3 else mutate.bytes_of(_samples()[name], random, 1))
+    else:
+        path = _columns(folder, "tidy", TIDY, random)
+    return path, lambda: gh.describe(path, accept=True, area="X" if random.random() < 0.3 else None)
+
+
+TIDY = "district,sex,age,count\n" + "".join(
+    f"{place},{sex},{age},{times * some}\n"
+    for place, times in (("A1", 1), ("A2", 2), ("Total", 3))
+    for sex, some in (("women", 1), ("men", 1), ("Total", 2))
+    for age in ("0-14", "15-64", "65+")
+)
 SURVEY = "SERIALNO,ST,PWGTP,AGEP,HISP,RAC1P,RELSHIPP\n1,1,30,40,01,1,20\n1,1,29,7,01,6,25\n2,1,12,70,02,5,20\n"
 SURVEYED = "SERIALNO,ST,WGTP,NP\n1,1,30,2\n2,1,12,1\n"
 DEVELOPMENTS = (
@@ -371,7 +414,7 @@ KINDS: dict[str, Callable[[Path, Random], tuple[Path, Read]]] = {
     "scenario": scenario, "config": config, "plan": plan, "budget": budget, "preset": preset, "records": records,
     "tables": tables, "others": others, "sdmx-csv": _of_format((".csv",)), "sdmx-ml": _of_format((".xml",)),
     "jsonstat": _of_format((".json",)), "px": _of_format((".px",)), "xlsx": _of_format((".xlsx",)),
-    "zipped": zipped,
+    "zipped": zipped, "tau": tau_files, "described": described,
 }  # fmt: skip
 LONGEST = 8_000  # letters of a complaint
 

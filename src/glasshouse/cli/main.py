@@ -18,7 +18,8 @@ from glasshouse import NAMESPACES, VERBS
 from glasshouse.cli.derive import OnceGroup, add, add_group
 from glasshouse.cli.output import Stopped, flushed, say, take_any_terminal
 from glasshouse.commands.result import BAD_INPUT, DONE, INTERRUPTED, OUR_BUG
-from glasshouse.errors import InputError
+from glasshouse.errors import InputError, refuse_few_addresses
+from glasshouse.limits import ADDRESSES
 from glasshouse.text import plain
 
 STOPPED = "interrupted; nothing was left behind; the same command starts over"
@@ -75,6 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     fail: Callable[..., int] = partial(_fail, as_json="--json" in given)
     try:
+        refuse_few_addresses(ADDRESSES, "this program")
         result = application(given)(args=given, prog_name="glasshouse", standalone_mode=False)
         if result == INTERRUPTED:  # how typer passes on Ctrl-C
             return fail(STOPPED, code=INTERRUPTED)

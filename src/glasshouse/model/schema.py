@@ -223,7 +223,7 @@ class Schema:
         restricted = []
         for name, allowed in sets.items():
             attribute, levels = self.attribute(name), frozenset(allowed)
-            outside = sorted(levels.difference(range(len(attribute))))
+            outside = sorted(level for level in levels if not 0 <= level < len(attribute))
             if outside:
                 raise InputError(f"attribute '{name}' has levels 0..{len(attribute) - 1}; found {outside[0]}")
             if len(levels) < len(attribute):

@@ -27,6 +27,7 @@ KINDS = (
     "definition",
     "edit rule",
 )  # of structural zeros: true of households, of words, of one office's files
+_TOLD = {"counts": "rest most label", "subsets": "from", "range": "codes column from", "levels": "codes column from"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class Parser:
 
     def attribute(self, name: str, toml: Toml) -> Attribute:
         where = f"attribute {name}"
-        only(toml, where, optional="levels codes range subsets column from counts rest most label")
+        told = next((way for way in _TOLD if way in toml), "levels")
+        only(toml, where, optional=f"{told} {_TOLD[told]}")
         column = toml.get("column", name)
         numbers: dict[str, tuple[int, ...]] = {}
         if "counts" in toml:

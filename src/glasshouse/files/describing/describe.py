@@ -21,6 +21,7 @@ from glasshouse.files.describing.opening import opened
 from glasshouse.files.describing.places import Places, find_places
 from glasshouse.files.describing.totals import Tree, agreement, find_tree
 from glasshouse.files.describing.universes import restrict
+from glasshouse.limits import LEVELS
 
 NORMAL = "A"  # the status of SDMX for a number that stands
 HOW = ("random", "nearest", "down")
@@ -50,6 +51,7 @@ def describe(paths: Sequence[Path], answers: Answers, lookup: Path | None = None
     looks = [look(table, answers.only, answers.thousands) for path in paths for table in opened(path, inquiry)]
     printed = _printed(looks, inquiry)
     tables = _of_one_level(tell_apart(looks, inquiry), lookup, inquiry)
+    _refuse_many_codes(tables)
     trees: dict[Key, Tree] = {
         (number, column.name): find_tree(table.look, column, printed, inquiry)
         for number, table in enumerate(tables)
@@ -86,6 +88,18 @@ def describe(paths: Sequence[Path], answers: Answers, lookup: Path | None = None
     return Description(
         tables, places, attributes, laid, labels, printed, value, status, tuple(inquiry.taken), sums, title
     )
+
+
+def _refuse_many_codes(tables: Sequence[Table]) -> None:
+    """Refuse a column that no attribute of a scenario could hold: places, most often, or names of persons."""
+    for table in tables:
+        for column in table.attributes:
+            if len(column.codes) > LEVELS:
+                raise InputError(
+                    f"{table.look.path.name}: column '{column.name}' has {len(column.codes):,} different codes; "
+                    f"expected at most {LEVELS:,}; if these are places, say --place {column.name}; if it says nothing "
+                    f"of what is counted, --ignore {column.name}"
+                )
 
 
 def _asked(inquiry: Inquiry) -> list[str]:

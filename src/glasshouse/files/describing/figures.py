@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
+from glasshouse.limits import MARKERS, NAME_LENGTH
 
 _WHOLE = re.compile(r"(\d{1,15})(?:[.,]0+)?")
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'\u2019\u00a0\u202f ])\d{3})(?:\1\d{3})*")
@@ -54,6 +55,11 @@ def read_figures(texts: Iterable[str], where: str, thousands: str = "") -> Figur
             )
         else:
             marks.append(text)
+            if len(marks) > MARKERS or len(text) > NAME_LENGTH:
+                raise InputError(
+                    f"{where}: '{bare[:20]}' stands instead of a number, and {len(marks) - 1:,} other texts; expected "
+                    f"numbers, and at most {MARKERS} different marks of at most {NAME_LENGTH} letters"
+                )
     if len(separators) > 1:
         one, two = list(separators.values())[:2]
         raise InputError(f"{where}: '{one}' and '{two}' separate thousands in two ways; expected one way")

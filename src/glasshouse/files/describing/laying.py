@@ -6,6 +6,7 @@ sums over its last recodes, and no others. Sums over the first ones are lines of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
@@ -190,10 +191,7 @@ def has_gaps(table: Table, families: Mapping[str, Family], places: Places) -> bo
     frame = coded(table, families, places)
     codes = table.look.by_name[table.place].codes if table.place else ()
     at_level = {level: sum(places.level_of.get(code) == level for code in codes) or 1 for level in places.levels}
-    sizes = [
-        {kind: sum(one == kind for one in families[name].classes.values()) for kind in families[name].classes.values()}
-        for name in names
-    ]
+    sizes = [Counter(families[name].classes.values()) for name in names]
     for level, *kind, rows in frame.group_by([LEVEL, *names]).len().rows():
         if level is not None and rows < at_level[level] * prod(
             size[one] for size, one in zip(sizes, kind, strict=True)

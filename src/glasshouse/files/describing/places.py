@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -104,7 +104,7 @@ def find_places(tables: Sequence[Table], lookup: Path | None, printed: Printed, 
             levels, {code: back[len(code)] for code in codes}, {code: code for code in codes}, labels, why=why
         )
     if nested and len(nested) > 1:
-        known = {code: _around(code, nested, below) or str(total) for code in below}
+        known = {code: outer or str(total) for code, outer in _around(below, nested).items()}
         return _by_parents(codes, known, labels, inquiry, f"'{total}' is all of them, and codes begin those inside")
     if _mixed(below) and len(inquiry.answers.levels) != 1:
         inquiry.ask(
@@ -150,24 +150,33 @@ def _smaller_than_inside(
     tables: Sequence[Table], codes: Sequence[str], lengths: Sequence[int], printed: Printed
 ) -> bool:
     """Has an area fewer than the places whose codes begin with its own? Then these do not lie in it."""
-    around = {code: _around(code, lengths, codes) for code in codes}
+    inner: dict[str, list[str]] = {}
+    for code, outer in _around(codes, lengths).items():
+        if outer is not None:
+            inner.setdefault(outer, []).append(code)
     for table in tables:
         at = {code: index for index, code in enumerate(table.look.by_name[table.place].codes)}
         matrix = table.look.matrix(table.place)
-        for area in dict.fromkeys(outer for outer in around.values() if outer is not None):
-            inside = [at[code] for code, outer in around.items() if outer == area and code in at]
+        for area, some in inner.items():
+            inside = [at[code] for code in some if code in at]
             if area in at and inside:
-                some = matrix[:, inside]
-                summed = np.where(np.isnan(some) | (some < 0), 0, some).sum(axis=1)
+                parts = matrix[:, inside]
+                summed = np.where(np.isnan(parts) | (parts < 0), 0, parts).sum(axis=1)
                 whole = matrix[:, at[area]]
                 if (summed[whole >= 0] > whole[whole >= 0] + printed.slack(len(inside))).any():
                     return True
     return False
 
 
-def _around(code: str, lengths: Sequence[int], codes: Iterable[str]) -> str | None:
+def _around(codes: Sequence[str], lengths: Sequence[int]) -> dict[str, str | None]:
+    """Of each code the longest other one that it begins with."""
     known = set(codes)
-    return next((code[:length] for length in reversed(lengths) if length < len(code) and code[:length] in known), None)
+    return {
+        code: next(
+            (code[:length] for length in reversed(lengths) if length < len(code) and code[:length] in known), None
+        )
+        for code in codes
+    }
 
 
 def _mixed(codes: Sequence[str]) -> bool:

@@ -80,10 +80,12 @@ def find_tree(look: Look, column: Column, printed: Printed, inquiry: Inquiry) ->
     why: dict[str, str] = {}
     for code, some in _told_groups(column, inquiry).items():
         parts[code], why[code] = some, "told so (--group)"
-    for code in rest:
-        below = tuple(one for one in rest if column.parents.get(one) == code)
-        if below and code not in parts:
-            parts[code], why[code] = below, "the file tells its parts"
+    below: dict[str, list[str]] = {code: [] for code in rest}
+    for one in rest:
+        below.get(column.parents.get(one, ""), []).append(one)
+    for code, some_below in below.items():
+        if some_below and code not in parts:
+            parts[code], why[code] = tuple(some_below), "the file tells its parts"
     if not parts and len(bins) < len(rest):
         parts, why = _by_prefix(column, [code for code in rest if code not in bins], matrix, at, printed)
     if not parts and not bins and printed.exact and total != NONE:
@@ -105,8 +107,14 @@ def roots(tree: Tree) -> list[str]:
     """The codes that are no part of another."""
     inside = {one for some in tree.parts.values() for one in some}
     codes = [code for code in tree.column.codes if code != tree.total and code not in inside]
-    spans = {code: set(tree.bins[code].range(_top(tree))) for code in codes if code in tree.bins}
-    return [code for code in codes if not any(spans.get(code, {-1}) < span for span in spans.values())]
+    top = _top(tree)
+    spans = {code: tree.bins[code].range(top) for code in codes if code in tree.bins}
+    within, furthest = set(), 0
+    for span in sorted(set(spans.values()), key=lambda one: (one.start, -one.stop)):  # whoever is around comes first
+        if span.stop <= furthest:
+            within.add(span)
+        furthest = max(furthest, span.stop)
+    return [code for code in codes if spans.get(code) not in within]
 
 
 def _top(tree: Tree) -> int:
@@ -186,13 +194,17 @@ def _by_prefix(
     """Codes that begin those of their parts, where the numbers say so too."""
     parts: dict[str, tuple[str, ...]] = {}
     why: dict[str, str] = {}
-    for code in codes:
-        longer = [one for one in codes if one != code and one.startswith(code) and code]
-        direct = tuple(one for one in longer if not any(one != other and one.startswith(other) for other in longer))
+    known = set(codes) - {""}
+    longer: dict[str, list[str]] = {code: [] for code in codes}
+    for one in codes:
+        begins = next((one[:end] for end in range(len(one) - 1, 0, -1) if one[:end] in known), None)
+        if begins is not None:
+            longer[begins].append(one)
+    for code, direct in longer.items():
         if len(direct) > 1:
             seen = agreement(matrix, at[code], [at[one] for one in direct], printed.slack(len(direct)))
             if seen.told and seen.agree == seen.compared:
-                parts[code], why[code] = direct, f"its code begins those of its parts; {seen.said}"
+                parts[code], why[code] = tuple(direct), f"its code begins those of its parts; {seen.said}"
     return parts, why
 
 

@@ -228,10 +228,14 @@ def _compare(found: Description, names: Named) -> list[str]:
     for attribute in found.attributes:
         if attribute.first is None:
             continue
-        told: dict[tuple[bool, ...], list[int]] = {}
+        told: dict[tuple[int, ...], list[int]] = {}
         every = list(dict.fromkeys(levels for sets in attribute.sets.values() for levels in sets.values()))
-        for at in range(len(attribute.labels)):
-            told.setdefault(tuple(at in levels for levels in every), []).append(at)
+        told_by: list[list[int]] = [[] for _ in attribute.labels]
+        for number, levels in enumerate(every):
+            for at in levels:
+                told_by[at].append(number)
+        for at, numbers in enumerate(told_by):
+            told.setdefault(tuple(numbers), []).append(at)
         runs = sorted((run for some in told.values() for run in _runs(frozenset(some))), key=min)
         if len(runs) == len(attribute.labels):
             continue

@@ -17,7 +17,7 @@ import polars as pl
 from glasshouse.errors import InputError
 from glasshouse.files.crossed import Crossed, Dimension, Role
 from glasshouse.files.formats.crossing import PIECE_ROWS, checked, frame, named, shown, size_of
-from glasshouse.limits import DATASETS, DIMENSIONS, JSON_BYTES, JSON_ENTRIES, JSON_TEXTS, NAME_LENGTH
+from glasshouse.limits import DATASETS, DIMENSIONS, JSON_BYTES, JSON_ENTRIES, JSON_TEXTS, JSON_VALUES, NAME_LENGTH
 from glasshouse.text import is_whole
 
 Object = Mapping[str, object]
@@ -54,6 +54,8 @@ def _parsed(path: Path) -> Object:
         data = path.read_bytes()
         if data.count(b"[") + data.count(b"{") > JSON_ENTRIES or data.count(b'"') > 2 * JSON_TEXTS:
             raise InputError(f"{path.name}: too many lists, objects or texts; expected a table; export it as SDMX-CSV")
+        if data.count(b",") > JSON_VALUES:
+            raise InputError(f"{path.name}: more than {JSON_VALUES:,} values; expected fewer; export it as SDMX-CSV")
         content = json.loads(
             data.decode("utf-8-sig"), parse_int=_Number, parse_float=_Number, parse_constant=_no_number,
             object_pairs_hook=_once,

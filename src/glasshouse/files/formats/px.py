@@ -17,6 +17,7 @@ from glasshouse.errors import InputError
 from glasshouse.files.crossed import Crossed, Dimension, Role
 from glasshouse.files.formats.crossing import PIECE_ROWS, checked, frame, named, shown, size_of
 from glasshouse.files.formats.px_head import Head, read_head
+from glasshouse.limits import NAME_LENGTH
 
 BLOCK = 4 << 20
 SYMBOLS = {f"DATASYMBOL{dots}": "." * dots for dots in range(1, 7)} | {"DATASYMBOLSUM": ".......", "DATASYMBOLNIL": "-"}
@@ -41,7 +42,7 @@ def read(path: Path) -> tuple[Crossed, ...]:
             f"{path.name}: KEYS for some variables of STUB; expected them for all, or none; export it again"
         )
     pieces = _keyed(head, dimensions) if keys else _dense(head, dimensions, size)
-    return (Crossed(path, title.strip(), dimensions, pieces, counted_in="number", marks=marks),)
+    return (Crossed(path, title.strip()[:NAME_LENGTH], dimensions, pieces, counted_in="number", marks=marks),)
 
 
 def _dimension(head: Head, name: str) -> Dimension:

@@ -92,6 +92,7 @@ def read_head(path: Path) -> Head:
 
 def _before_data(path: Path) -> bytes:
     head = b""
+    counted, open_ = 0, False  # up to where quotation marks were counted, and whether a text is open there
     try:
         with path.open("rb") as stream:
             while piece := stream.read(PIECE):
@@ -99,8 +100,11 @@ def _before_data(path: Path) -> bytes:
                 head += piece
                 for match in _DATA.finditer(head, known):
                     end = match.start() + (head[match.start() : match.start() + 1] == b";")
-                    if head.count(b'"', 0, end) % 2 == 0:
-                        return head[:end]
+                    if end >= counted:  # each of them once: a text may say DATA= a million times
+                        open_ ^= head.count(b'"', counted, end) % 2 == 1
+                        counted = end
+                        if not open_:
+                            return head[:end]
                 if len(head) > TEXT_FILE_BYTES:
                     raise InputError(
                         f"{path.name}: more than {TEXT_FILE_BYTES >> 20} MiB before DATA=; expected a PX file"

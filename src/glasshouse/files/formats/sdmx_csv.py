@@ -124,7 +124,8 @@ def header_of(source: Source, structure: Structure) -> Header:
 
 def _bare(name: str) -> str:
     """A column's own name: without a label behind a colon, and what 2.0 says of separators in brackets."""
-    return re.sub(r"\[.*\]$", "", name.partition(TOLD_APART)[0].strip())
+    bare = name.partition(TOLD_APART)[0].strip()
+    return bare.partition("[")[0] if bare.endswith("]") else bare
 
 
 def _dimension(structure: Structure, name: str, label: str, labels: dict[str, str]) -> Dimension:

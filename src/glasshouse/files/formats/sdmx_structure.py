@@ -166,7 +166,7 @@ class _Structures:
         elif name in ("ConceptIdentity", "Enumeration") and self.part is not None and text.startswith("urn:"):
             identifier = text.rpartition("=")[2]  # SDMX 3: a reference is a name in full
             if name == "Enumeration":
-                self.part.list = re.sub(r"^.*:|\(.*$", "", identifier)
+                self.part.list = identifier.rpartition(":")[2].partition("(")[0]
             else:
                 self.part.concept = identifier.rpartition(".")[2]
         elif name in _KINDS and self.part is not None and above.endswith(("List", "Measures", "DimensionDescriptor")):

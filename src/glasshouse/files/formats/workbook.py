@@ -16,10 +16,19 @@ from glasshouse.errors import InputError
 from glasshouse.files.archive import SafeZip
 from glasshouse.files.formats import markup
 from glasshouse.files.formats.crossing import shown
-from glasshouse.limits import SHEET_CELLS, SHEET_MERGED, SHEETS, TEXT_FILE_BYTES
+from glasshouse.limits import (
+    CELL_LETTERS,
+    FORMAT_LETTERS,
+    SHEET_CELLS,
+    SHEET_LETTERS,
+    SHEET_MERGED,
+    SHEETS,
+    TEXT_FILE_BYTES,
+)
 
 MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14  # of Excel itself
 _DATES = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})  # formats that Excel has built in
+_BREAK = re.compile(r"[\r\n\t\x0b\x0c\x85\u2028\u2029]")
 _REFERENCE = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
 
 
@@ -129,7 +138,7 @@ class _Texts:
         elif name == "rPh":
             self.aloud = False
         elif name == "si":
-            self.found.append("".join(self.parts))
+            self.found.append(_line("".join(self.parts)))
 
 
 class _Styles:
@@ -143,7 +152,7 @@ class _Styles:
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "numFmt":
-            code = re.sub(r'"[^"]*"|\[[^\]]*\]|\\.', "", attributes.get("formatCode", ""))
+            code = re.sub(r'"[^"]*"|\[[^\]]*\]|\\.', "", attributes.get("formatCode", "")[:FORMAT_LETTERS])
             if re.search(r"[ydhs]|mm", code, re.IGNORECASE) and "general" not in code.lower():
                 self.own.add(_whole(attributes.get("numFmtId", "")))
         elif name == "cellXfs":
@@ -174,6 +183,7 @@ class _Cells:
     value: str = ""
     parts: list[str] = field(default_factory=list)
     total: int = 0
+    letters: int = 0
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         if name == "row":
@@ -212,8 +222,17 @@ class _Cells:
                     raise InputError(f"{self.where}, row {self.row}: a cell stands twice; expected each once")
                 row[self.column] = cell
                 self.total += 1
-                if self.total > SHEET_CELLS:
-                    raise InputError(f"{self.where}: more than {SHEET_CELLS:,} cells; save the table as CSV")
+                self.letters += len(cell.text)
+                if self.total > SHEET_CELLS or self.letters > SHEET_LETTERS:
+                    raise InputError(
+                        f"{self.where}: more than {SHEET_CELLS:,} cells, or {SHEET_LETTERS:,} letters in them; save "
+                        "the table as CSV"
+                    )
+                if len(cell.text) > CELL_LETTERS:
+                    raise InputError(
+                        f"{self.where}, row {self.row}: a text of {len(cell.text):,} letters; expected at most "
+                        f"{CELL_LETTERS:,}, as in Excel"
+                    )
 
     def _cell(self) -> Cell | None:
         if self.kind == "s":
@@ -222,7 +241,7 @@ class _Cells:
                 raise InputError(
                     f"{self.where}, row {self.row}: a cell has text '{shown(self.value, 20)}', which is not there"
                 )
-            return Cell(_line(self.texts[at]))
+            return Cell(self.texts[at])
         if self.kind == "inlineStr":
             return Cell(_line("".join(self.parts)))
         if not self.value.strip():
@@ -261,7 +280,8 @@ def _line(text: str) -> str:
     """A text that is broken into lines, in one."""
     if text.isprintable():
         return text.strip()
-    return re.sub(r"\s*[\r\n\t\x0b\x0c\x85\u2028\u2029]\s*", " ", text).strip()
+    lines = (line.strip() for line in _BREAK.split(text))
+    return " ".join(line for line in lines if line)
 
 
 def _whole(text: str) -> int:

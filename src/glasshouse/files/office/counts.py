@@ -93,7 +93,7 @@ class Numbers:
     def _refuse(self, at: int, fault: str, printed: Printed) -> None:
         given = self.value[at]
         text = _spelt(self.value.slice(at, 1))[0]
-        found = "empty" if text is None or not text.strip() else f"'{text[:SHOWN]}'"
+        found = "empty" if text is None or not text.strip() else f"'{text[:SHOWN]}{'...' if len(text) > SHOWN else ''}'"
         number = _number(text.strip(), printed) if text else None
         expected = "expected a whole number from 0 up"
         remedy = f"; a mark needs a meaning (--marker TEXT=1..4, or [printed] markers), {ENDS}"

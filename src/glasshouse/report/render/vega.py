@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from glasshouse.errors import refuse_few_addresses
+from glasshouse.limits import DRAWING_ADDRESSES
 from glasshouse.text import plain
 
 Spec = dict[str, Any]  # JSON: what Vega-Lite reads
@@ -11,6 +13,7 @@ Spec = dict[str, Any]  # JSON: what Vega-Lite reads
 
 def drawn(spec: Spec) -> str:
     """A specification as SVG."""
+    refuse_few_addresses(DRAWING_ADDRESSES, "a picture")
     import vl_convert  # slow to load, and only needed here
 
     return str(vl_convert.vegalite_to_svg(_plain(spec), vl_version="6.4"))
