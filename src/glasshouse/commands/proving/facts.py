@@ -15,6 +15,7 @@ import polars as pl
 from glasshouse.attack.published import Published as Tables
 from glasshouse.attack.published import Unit
 from glasshouse.attack.vary import Varied, vary
+from glasshouse.commands.proving.provable import CERTAIN, SOLVAR
 from glasshouse.commands.work.vary import Varying, start_records
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.files.tables import TableFile
@@ -63,6 +64,7 @@ class Proving(Varying):
 
     definitions: bytes = b""
     said: Mapping[str, Said] = field(default_factory=dict)  # by place
+    facts: frozenset[str] = frozenset()  # kinds of facts that are proved
 
     @cached_property
     def defined(self) -> Definitions:
@@ -190,22 +192,24 @@ class _Place:
         total = total_names(self.job.published) if fixed else []
         overlap = np.minimum(counts, np.array([farthest.get(int(cell), 0) for cell in cells], np.int64))
         found, name = int(overlap.sum()), f"{self.code}-solvar.vipr"
-        if total and said.overlap > 0:
+        both = [SOLVAR, CERTAIN] if found == population else [SOLVAR]  # one file says both
+        chosen = [one for one in both if one in self.job.facts]
+        if total and said.overlap > 0 and chosen:
             shown, text = 0, ""
             if found:
                 parts = self._parts(cells, overlap)
                 shown, text = self._shown(cells, counts, parts, found, total, farthest, said.proof)
-            yield "solvar", name if text else "", said.overlap, shown, said.proof, population, text
-            if found == population:
-                yield "certain", name if text else "", said.certain, shown, said.certain_proof, population, ""
-        if said.certain > 0 and not (total and found == population):
+            for one in chosen:
+                wanted, before = (said.overlap, said.proof) if one == SOLVAR else (said.certain, said.certain_proof)
+                yield one, name if text else "", wanted, shown, before, population, text if one == chosen[0] else ""
+        if said.certain > 0 and not (total and found == population) and CERTAIN in self.job.facts:
             some = np.flatnonzero(certain > 0)
             each = [([kind], int(certain[one])) for kind, one in enumerate(some)]
             shown, text = 0, ""
             if sure:
                 shown, text = self._shown(cells[some], certain[some], each, sure, [], farthest, said.certain_proof)
             name = f"{self.code}-certain.vipr" if text else ""
-            yield "certain", name, said.certain, shown, said.certain_proof, population, text
+            yield CERTAIN, name, said.certain, shown, said.certain_proof, population, text
 
     def _farthest(self) -> dict[int, int]:
         """The records farthest from the start, by cell."""

@@ -11,6 +11,7 @@ from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Open
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import Reading, Solving
 from glasshouse.commands.over_units import over_units
+from glasshouse.commands.proving.provable import CONTRADICTION, FACTS, chosen_facts
 from glasshouse.commands.proving.words import Summary
 from glasshouse.commands.reconstruct import Units
 from glasshouse.commands.result import Result
@@ -23,8 +24,6 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.engine.runner import Tally
     from glasshouse.files.tables import TableFile
     from glasshouse.model.release import Release
-
-PROVED = ("vary", "bounds", "verify")  # commands whose results have certificates
 
 
 class Proved(Result[Summary]):
@@ -51,6 +50,14 @@ def prove(
         Path | None,
         Opt("The records that vary started from, where it did.", flag="--from", metavar="DIR"),
     ] = None,
+    facts: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Only these kinds of facts, separated by commas: solvar, certain (of vary); least, most (of bounds, "
+            "verify); contradiction (of bounds).",
+            metavar="LIST",
+        ),
+    ] = (),
     units: Units = (),
     read: Reading = Reading(),  # noqa: B008  # frozen
     run: Solving = Solving(),  # noqa: B008  # frozen
@@ -59,8 +66,9 @@ def prove(
     from glasshouse.engine.folder import MANIFEST, read_manifest
 
     told = read_manifest(result) if result.is_dir() else None
-    if told is None or told.get("command") not in PROVED:
-        raise InputError(f"{result}: no result of {', '.join(PROVED)} there; expected the --out folder of one")
+    if told is None or told.get("command") not in FACTS:
+        raise InputError(f"{result}: no result of {', '.join(FACTS)} there; expected the --out folder of one")
+    some = chosen_facts(told["command"], facts)
     made = told["parameters"]
     name = scenario or made["scenario"]
     chosen = read.scenario(name)
@@ -82,9 +90,9 @@ def prove(
     if ("from" in told["inputs"]) != (records is not None):
         how = "started from records; give them with --from" if records is None else "did not start from given records"
         raise InputError(f"{result}: the run {how}")
-    attack = _Prove(told["command"], result, made, records)
+    attack = _Prove(told["command"], result, made, records, some)
     inputs = {"from": records, "result": result / MANIFEST}
-    parameters = {"of": told["command"], "made": told["key"]}
+    parameters = {"of": told["command"], "made": told["key"], **({"facts": sorted(some)} if facts else {})}
     asking = Asking(
         tables, chosen, name, made["level"], made["seed"], read, replace(run, effort=made["effort"]), parameters,
         inputs, tuple(sorted(set(units))),
@@ -115,6 +123,7 @@ class _Prove(Attack[Summary]):
     result: Path
     made: dict[str, object]
     start: Path | None
+    facts: frozenset[str]
     held: dict[str, object] = field(default_factory=dict)  # the file, once it is open
     command = "prove"
     kind = Summary
@@ -146,10 +155,11 @@ class _Prove(Attack[Summary]):
                 jointly=False,
                 definitions=about,
                 said=said_of(self.result, asking.scenario),
+                facts=self.facts,
             )
             return Prepared(asked, items, prove_unit, {"certificates": CERTIFICATES})
-        counts = asked_counts(self.of, self.result, asking.scenario)
-        places = conflicts_of(self.result, asking.scenario) if self.of == "bounds" else ()
+        counts = asked_counts(self.of, self.result, asking.scenario, self.facts)
+        places = conflicts_of(self.result, asking.scenario) if CONTRADICTION in self.facts else ()
         counting = job.asking(Counting, definitions=about, counts=counts, conflicts=places)
         return Prepared(counting, items, prove_counts, {"certificates": CERTIFICATES})
 
