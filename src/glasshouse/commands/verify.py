@@ -13,7 +13,7 @@ from glasshouse.commands.options import ScenarioName, Seed, Solving, SomeTables,
 from glasshouse.commands.over_units import over_units
 from glasshouse.commands.proving.provable import Provable
 from glasshouse.commands.words.verify import Summary, summarise
-from glasshouse.commands.work.questions import AboutClaims
+from glasshouse.commands.work.questions import ZEROS, AboutClaims
 from glasshouse.engine.plain import plain
 from glasshouse.errors import InputError
 from glasshouse.model.geography import plural
@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
 
     from glasshouse.engine.job import Item, Job
     from glasshouse.engine.runner import Tally
-
-ZEROS = {"all": ("definition", "certain", "edit rule"), "certain": ("definition", "certain"), "paper": ("definition",)}
 
 
 class Verified(Provable[Summary]):

@@ -77,7 +77,7 @@ def prove(
     if made["tables"] != [table.name for table in chosen.tables]:
         chosen = chosen.choose(made["tables"])
     if told["command"] == "verify":
-        from glasshouse.commands.verify import ZEROS
+        from glasshouse.commands.work.questions import ZEROS
 
         chosen = chosen.with_zeros(ZEROS[made["zeros"]])
     same = {one: made.get(one) for one in {**Reading().parameters, **_READ}} != {
