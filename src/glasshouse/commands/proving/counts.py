@@ -12,8 +12,8 @@ import polars as pl
 
 from glasshouse.assess.hidden import ASKED
 from glasshouse.attack.claims.spelling import code_of, parted
+from glasshouse.commands.proving.chosen import CONTRADICTION, LEAST, MOST
 from glasshouse.commands.proving.facts import CERTIFICATES, held
-from glasshouse.commands.proving.provable import CONTRADICTION, LEAST, MOST
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import counted

@@ -15,7 +15,7 @@ import polars as pl
 from glasshouse.attack.published import Published as Tables
 from glasshouse.attack.published import Unit
 from glasshouse.attack.vary import Varied, vary
-from glasshouse.commands.proving.provable import CERTAIN, SOLVAR
+from glasshouse.commands.proving.chosen import CERTAIN, SOLVAR
 from glasshouse.commands.work.vary import Varying, start_records
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.files.tables import TableFile

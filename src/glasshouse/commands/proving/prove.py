@@ -11,7 +11,7 @@ from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Open
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import Reading, Solving
 from glasshouse.commands.over_units import over_units
-from glasshouse.commands.proving.provable import CONTRADICTION, FACTS, chosen_facts
+from glasshouse.commands.proving.chosen import CONTRADICTION, FACTS, chosen_facts
 from glasshouse.commands.proving.words import Summary
 from glasshouse.commands.reconstruct import Units
 from glasshouse.commands.result import Result
