@@ -26,13 +26,16 @@ from typing import Any, NamedTuple
 
 CERTIFICATE_BYTES, DEFINITIONS_BYTES, LINE_LENGTH = 1 << 23, 1 << 25, 1 << 16
 ROWS, ASSUMPTIONS, KINDS = 200_000, 10_000, 500_000  # of a certificate; kinds of record that are told apart
+MOST_SAID = 40  # levels that a statement lists
 TERMS, HUGE = 50_000_000, 1 << 4096  # numbers multiplied for one certificate; the largest denominator
 FORMAT, VIPR, DEFINITIONS, UNREADABLE = "glasshouse proof 1", ".vipr", "definitions.json", "it cannot be read"
+SECOND = "second.csv"  # beside the definitions: what a second agency publishes, if they rest on it
 NUMBER, WHOLE = r"-?[0-9]{1,60}(?:/0*[1-9][0-9]{0,59})?", r"[0-9]{1,12}"
 PAIRS = re.compile(rf"{WHOLE}(?: {WHOLE} {NUMBER})*")  # how many, then each with its number
 LINE = re.compile(rf"\S+ ([EGL]) ({NUMBER}) (OBJ|[-0-9/ ]+) {{ (asm|lin|rnd|uns) ?([-0-9/ ]*) }} \S+")
 FACTS = {"overlap": (1, "records"), "least": (1, "where"), "most": (0, "where"), "contradiction": (0, "")}
 NAME = re.compile(r"[^\s<>@:%{}]{1,200}")
+PERCENT = re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{1,6})?)?")
 Number = int | Fraction
 Box = dict[int, int]  # of each attribute that is restricted, the levels that are allowed, as bits
 Key = tuple[str, str, str]  # a published number: its level, the code of its place or area, and its name
@@ -75,9 +78,12 @@ class Definitions:
             self.impossible = [self.box(one["where"]) for one in told["impossible"]]
             self.numbers: dict[str, dict[str, list[Box]]] = {level: {} for level in told["numbers"]}
             self.table: dict[str, str] = {}
+            self.second: dict[tuple[str, str], dict[str, Any]] = {}  # how a number follows from the second file
             for level, name, said in ((at, *one) for at, some in told["numbers"].items() for one in some.items()):
                 self.numbers[level][name] = [self.box(one) for one in said["counts"]]
                 self.table[name] = str(said["table"])
+                self.second |= {(level, name): dict(said["second"])} if "second" in said else {}
+            self.own = {self.place, *(level for level, _ in self.second)}  # levels whose numbers are of single places
             self.totals, self.assumed, self.aside = (set(told[one]) for one in ("totals", "assumed", "aside"))
             known = set(self.numbers) <= set(self.length) and self.place in self.numbers
             if told["format"] != FORMAT or not known or not all(map(NAME.fullmatch, self.table)):
@@ -97,6 +103,8 @@ class Definitions:
         return found
 
     def area(self, place: str, level: str) -> str:
+        if level in self.own:
+            return place
         return self.mapping[level].get(place, "") if level in self.mapping else place[: self.length[level]]
 
 
@@ -115,7 +123,7 @@ class Published(NamedTuple):
 
 def read_published(path: Path, defined: Definitions, places: Collection[str]) -> Published:
     """Read a published file; only what is about these places is kept."""
-    values, seen = dict[Key, Ends](), set[tuple[str, str]]()
+    values, seen = dict[Key, Ends](), set(defined.second)
     inside = {(level, defined.area(place, level)): set[str]() for place in places for level in defined.numbers}
     try:
         with path.open("rb") as stream:
@@ -139,6 +147,54 @@ def read_published(path: Path, defined: Definitions, places: Collection[str]) ->
         if not cell and (level, name) not in seen and name not in defined.assumed:
             raise Refused(f"no {level} of the tables has a number {name}, which the definitions call published")
     return Published(defined, values, inside, sha256)
+
+
+def with_second(path: Path, published: Published, places: Collection[str]) -> Published:
+    """The same with the numbers that follow from the second file; its hash is added to that of the first."""
+    if not published.defined.second:
+        return published
+    with form(path.name), path.open("rb") as stream:
+        content, lines = stream.read(CERTIFICATE_BYTES), {place: list[dict[str, str]]() for place in places}
+        names, *rows = (line.split(",") for line in content.decode().splitlines())
+        for line in (dict(zip(names, row, strict=True)) for row in rows):
+            lines.get(line["place"], []).append(line)
+        numbers = published.defined.second.items()
+        found = {(level, at, name): stated(how, lines[at]) for (level, name), how in numbers for at in lines}
+    sha256 = f"{published.sha256} {hashlib.sha256(content).hexdigest()}"
+    return published._replace(values=published.values | found, sha256=sha256)
+
+
+def stated(how: Mapping[str, Any], lines: Iterable[Mapping[str, str]]) -> Ends:
+    """What lines say of a number: the counts `of`, added up, or `shares` of them; blank is unknown.
+
+    With `who` shares are of units, and so many households live in one each: as many units as are left may be empty.
+    """
+    lows, highs, everybody, never = [0], list[int | None]([0]), 0, False
+    for line in lines:
+        texts = line[how["of"]], line[how.get("who", how["of"])]
+        of, who = (int(re.fullmatch(WHOLE, one)[0]) if one else None for one in texts)  # type: ignore[index]
+        shares = {name: within(line[name], of or 0) for name in how.get("whole", how.get("shares", ()))}
+        low, high = (sum(both[side] for both in shares.values()) if shares else of for side in (0, 1))
+        if of is None or who is None or low is None:
+            low, high = 0, None
+        elif "who" in how:
+            units = sum(map(min, shares.values()))
+            never |= how["of"] == how["who"] and (units > of or any(least > most for least, most in shares.values()))
+            low, high = sum(min(shares[name]) for name in how["shares"]) - max(max(of, units) - who, 0), None
+        everybody += who or 0
+        lows.append(max(low, 0))
+        highs.append(high)
+    high = None if None in highs or "least" in how else sum(one or 0 for one in highs)
+    return (everybody + 1, None) if never else (sum(lows), high)  # never: no households give these shares
+
+
+def within(share: str, of: int) -> tuple[int, int]:
+    """The fewest and the most of so many that give a printed percentage, halves both ways; of a blank, none and all."""
+    if not PERCENT.fullmatch(share):
+        raise ValueError
+    half = Fraction(1, 2 * 10 ** len(share.partition(".")[2])) if share else Fraction(50)
+    low, high = ((Fraction(share or 50) + side) * of / 100 for side in (-half, half))
+    return max(-(-low // 1), 0), min(high // 1, of)
 
 
 def numbers_in(stream: Any) -> Iterator[tuple[str, str, str, Ends]]:
@@ -299,7 +355,7 @@ class Model:
         variable, _, code = name.rstrip("<>").partition("@")
         wanted = (code or self.fact.places[0], variable)
         some = (key for keys in self.numbers.values() for key in keys if key[1:] == wanted)
-        found = next((key for key in some if code or key[0] == self.defined.place), None)
+        found = next((key for key in some if code or key[0] in self.defined.own), None)
         if found is None:
             raise Refused(f"{name[:80]} is no published number of the fact's places and levels")
         return found
@@ -308,7 +364,7 @@ class Model:
         """Between which numbers it lies for the fact's places; if it counts others too, it is a limit from above."""
         low, high = self.published.value(key)
         alone = self.defined.all_places and self.published.inside[key[:2]] <= set(self.fact.places)
-        return low if alone or key[0] == self.defined.place else 0, high
+        return low if alone or key[0] in self.defined.own else 0, high
 
     def row(self, name: str) -> Row:
         """What the row of this name is: a published number, a bound of a variable, or a link of a kind of records."""
@@ -463,20 +519,27 @@ def recounted(text: str, model: Model) -> tuple[int, str]:
 def statement(model: Model, witnesses: Sequence[str]) -> str:
     """What was shown, in words. Witnesses are counted again: the bound is met, or a number is needed."""
     fact, sets, attributes = model.fact, [recounted(one, model) for one in witnesses], model.defined.attributes
+    read = [level for level in fact.levels if level in model.defined.own and level != model.defined.place]
+    second = "".join(f" of a second agency (if {level})" for level in read)
     if fact.kind == "contradiction":
         names = [f"{name}@{code}" for _, code, name in model.used]
         needed = "; without any one of them some set fits the others" if {one for _, one in sets} >= set(names) else ""
-        return f"No set of records fits these {len(names)} published numbers: {', '.join(names)}{needed}."
-    around = "".join(f" and of the {level} around" for level in fact.levels if level != model.defined.place)
+        which = f"{len(names)} published numbers{second and ', some'}{second}: {', '.join(names)}"
+        return f"No set of records fits these {which}{needed}."
+    around = "".join(f" and of the {level} around" for level in fact.levels if level not in model.defined.own)
     what = f"of the {sum(count for count, _ in fact.records)} records named"
     what += f", and {model.total} in all" if fact.total else ""
     for number, box in enumerate(fact.where):
         what = f"{what} or" if number else "records"
         for (name, labels), bits in ((attributes[at], bits) for at, bits in box.items()):
-            what += f" {name} {'|'.join(label for n, label in enumerate(labels) if bits >> n & 1)}"
+            some = [label for n, label in enumerate(labels) if bits >> n & 1]
+            if len(some) > MOST_SAID:
+                some[3:-1] = [f"({len(some) - 4} more)"]
+            what += f" {name} {'|'.join(some)}"
     what += "" if fact.within == fact.places else f" in {', '.join(fact.within)}"
     what += "; one that has exactly that many was counted" if fact.bound in [met for met, _ in sets] else ""
-    where, side = f"{model.defined.place} {', '.join(fact.places)}{around}", "most" if fact.kind == "most" else "least"
+    where = f"{model.defined.place} {', '.join(fact.places)}{around}{second and ' and'}{second}"
+    side = "most" if fact.kind == "most" else "least"
     return f"Every set that fits the numbers of {where} has at {side} {fact.bound} {what}."
 
 
@@ -516,7 +579,8 @@ def check(folder: Path, tables: Path, files: Sequence[Path]) -> Iterator[tuple[P
     for path in files:
         with suppress(Refused, OSError), form("certificate"):  # it is refused below
             places.update(opened(path, defined)[2].places)
-    published, by_levels = read_published(tables, defined, places), dict[tuple[str, ...], Kinds]()
+    published = with_second(folder / SECOND, read_published(tables, defined, places), places)
+    by_levels = dict[tuple[str, ...], Kinds]()
     for path in files:
         try:
             with form("certificate"):

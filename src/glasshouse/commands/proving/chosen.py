@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from glasshouse.errors import unknown
 
 SOLVAR, CERTAIN, LEAST, MOST, CONTRADICTION = "solvar", "certain", "least", "most", "contradiction"
-FACTS = {"vary": (SOLVAR, CERTAIN), "bounds": (LEAST, MOST, CONTRADICTION), "verify": (LEAST, MOST)}
+FACTS = {
+    "vary": (SOLVAR, CERTAIN),
+    "bounds": (LEAST, MOST, CONTRADICTION),
+    "verify": (LEAST, MOST),
+    "detect": (LEAST, MOST, CONTRADICTION),
+}
 
 
 def chosen_facts(of: str, named: Sequence[str]) -> frozenset[str]:

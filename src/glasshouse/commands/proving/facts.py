@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,7 @@ from glasshouse.attack.published import Unit
 from glasshouse.attack.vary import Varied, vary
 from glasshouse.commands.proving.chosen import CERTAIN, SOLVAR
 from glasshouse.commands.work.vary import Varying, start_records
-from glasshouse.engine.job import Done, Item, Job
-from glasshouse.files.tables import TableFile
+from glasshouse.engine.job import Done, Item
 from glasshouse.model.records import UNLIMITED, Codes
 from glasshouse.model.release import counts_everyone
 from glasshouse.model.schema import EVERYONE
@@ -26,7 +25,6 @@ from glasshouse.program.integer import Proof
 from glasshouse.program.propagate import Array
 from glasshouse.proofs.certificate import Witness, body, header
 from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
-from glasshouse.proofs.definitions import definitions
 from glasshouse.proofs.derivation import CASES, FEW
 from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
 from glasshouse.proofs.space import space_of
@@ -75,42 +73,6 @@ class Proving(Varying):
         place = self.scenario.geography.place
         levels = [(place,)] + ([(place, self.area_level)] if self.area_level else [])
         return {some: Kinds(self.defined, some) for some in levels}
-
-
-def defined_by(
-    job: Job,
-    file: TableFile,
-    *,
-    finest: bool,
-    assume: str,
-    plain: bool,
-    aside: Collection[str] = (),
-    made_from: Mapping[str, str] | None = None,
-) -> bytes:
-    """The definitions of a job's numbers. Where the checker reads an excerpt, it cannot see which places there are."""
-    scenario, tables = job.scenario, job.published
-    variables = {scenario.geography.place: tables.variables}
-    if job.area_level is not None:
-        variables[job.area_level] = tables.around_variables
-    return definitions(
-        scenario,
-        (tables.finest if finest else tables.binned).cells,
-        variables,
-        hidden=False,
-        all_places=plain and file.seen.names_places(scenario),
-        assumed=_assumed(scenario, file, variables) if plain and assume != "seen" else (),
-        aside=aside,
-        made_from=made_from,
-        mapping=None,
-    )
-
-
-def _assumed(scenario: Scenario, file: TableFile, variables: Mapping[str, Collection[str]]) -> list[str]:
-    """The numbers of tables that no row of the file is of."""
-    seen = {(level, scenario.official[name][0]) for level, name in file.seen.variables}
-    return [
-        name for level, some in variables.items() for name in some if (level, scenario.official[name][0]) not in seen
-    ]
 
 
 def held(defined: Definitions, unit: Unit, area_level: str | None) -> Published:
