@@ -8,7 +8,8 @@ suppressed, -5 poorly reported) are told apart before a number is used.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -45,6 +46,21 @@ class PropertyFile:
     absent: tuple[str, ...]  # counts and shares that the file has no column of; null throughout
     decimals: Mapping[str, int] = field(default_factory=dict)  # of each share: its numbers are of the last one printed
     spelled: Mapping[str, str] = field(default_factory=dict)  # what the file calls a share, if otherwise than we do
+
+    def printed(self, columns: Iterable[str]) -> dict[str, list[dict[str, str]]]:
+        """A line for each property of a place, as text with the decimals of its columns; blank is unknown."""
+        found: dict[str, list[dict[str, str]]] = {}
+        for row in self.frame.iter_rows(named=True):
+            named = re.sub(r"[^0-9A-Za-z._-]", "_", str(row["property_id"] or ""))
+            numbers = {name: _decimal(row.get(name), self.decimals.get(name, 0)) for name in columns}
+            found.setdefault(row["block"], []).append({"place": row["block"], "property": named, **numbers})
+        return found
+
+
+def _decimal(value: int | None, decimals: int) -> str:
+    if value is None or not decimals:
+        return "" if value is None else str(value)
+    return f"{value // 10**decimals}.{value % 10**decimals:0{decimals}d}"
 
 
 def read_properties(

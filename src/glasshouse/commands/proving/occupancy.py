@@ -136,18 +136,7 @@ def lines_of(file: PropertyFile, occupancy: Occupancy, model: Model) -> dict[str
     said = [one for one in model.statements if one.of_property]
     sizes = [column for one in said if one.units for column in (occupancy.units, *occupancy.sizes_of_units(one))]
     columns = dict.fromkeys([occupancy.reported, *sizes, *(column for one in said for column in one.columns)])
-    found: dict[str, list[dict[str, str]]] = {}
-    for row in file.frame.iter_rows(named=True):
-        key = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in str(row["property_id"] or ""))
-        printed = {name: _printed(row.get(name), file.decimals.get(name, 0)) for name in columns}
-        found.setdefault(row["block"], []).append({"place": row["block"], "property": key, **printed})
-    return found
-
-
-def _printed(value: int | None, decimals: int) -> str:
-    if value is None or not decimals:
-        return "" if value is None else str(value)
-    return f"{value // 10**decimals}.{value % 10**decimals:0{decimals}d}"
+    return file.printed(columns)
 
 
 def second_file(lines: Mapping[str, Lines], places: Collection[str]) -> bytes:
