@@ -178,7 +178,7 @@ class _Detect(Attack[Summary]):
 
     @cached_property
     def file(self) -> PropertyFile:
-        from glasshouse.commands.work.detect import open_properties
+        from glasshouse.files.properties import open_properties
 
         return open_properties(self.properties, self.geography, self.occupancy, self.property_places, self.programs)
 

@@ -22,6 +22,7 @@ from glasshouse.files.frames import Chunk, Source, need_columns, open_source
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
 from glasshouse.files.shares import within_rounding
 from glasshouse.model.geography import Geography
+from glasshouse.scenarios.occupancy import Occupancy
 
 MISSING, SUPPRESSED, POORLY_REPORTED = -1, -4, -5
 _CODES = (MISSING, SUPPRESSED, POORLY_REPORTED)
@@ -114,6 +115,16 @@ def read_properties(
     lines = sheet.rows.frame.height - left_out.get("summary row", 0) - left_out.get("part of another row", 0)
     spelled = {name: _plain(own) for name in shares if (own := sheet.names.get(name)) and _plain(own) != name}
     return PropertyFile(frame.sort("block", "property_id", *known.columns), left_out, lines, absent, decimals, spelled)
+
+
+def open_properties(
+    path: Path, geography: Geography, occupancy: Occupancy, blocks: Path | None, programs: Sequence[str]
+) -> PropertyFile:
+    """The properties of a file, with the columns that some model of a scenario looks at."""
+    return read_properties(
+        path, geography, occupancy.shares, blocks=blocks, programs=programs, exclusive=occupancy.wholes,
+        counts=occupancy.counts, of_units=occupancy.shares_of_units,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,8 @@ def _second_wrong(
 ) -> list[str]:
     """Is second.csv what this property file says, and is that read as Glasshouse reads it?"""
     from glasshouse.commands.proving.occupancy import lines_of, readings_defined, second_file
-    from glasshouse.commands.work.detect import open_properties
     from glasshouse.engine.manifest import sha256
+    from glasshouse.files.properties import open_properties
     from glasshouse.proofs.check_proof import SECOND
 
     chosen = read.scenario(scenario or str(told["scenario"]))

@@ -187,8 +187,9 @@ class _Prove(Attack[Summary]):
         from glasshouse.commands.proving.defining import Defining, assumed_numbers
         from glasshouse.commands.proving.facts import CERTIFICATES
         from glasshouse.commands.proving.files import Second, is_plain
-        from glasshouse.commands.work.detect import open_properties, properties_by_block
+        from glasshouse.commands.work.detect import properties_by_block
         from glasshouse.engine.manifest import sha256
+        from glasshouse.files.properties import open_properties
         from glasshouse.proofs.definitions import boxed
 
         scenario, file, assume = asking.scenario, self.held["file"], asking.read.assume_published

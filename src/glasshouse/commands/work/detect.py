@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,11 +25,10 @@ from glasshouse.commands.work.reconstruct import where
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.errors import GlasshouseBug
 from glasshouse.files.output import Columns
-from glasshouse.files.properties import PropertyFile, read_properties
+from glasshouse.files.properties import PropertyFile
 from glasshouse.files.records import level_matrix
 from glasshouse.files.sample import StateSample
 from glasshouse.files.units import Stream
-from glasshouse.model.geography import Geography
 from glasshouse.model.records import UNLIMITED, Codes, Index, Interval, satisfies
 from glasshouse.model.release import Counts
 from glasshouse.scenarios.load import Scenario
@@ -95,16 +93,6 @@ class Enquiry(Job):
     def coarse(self, place: str) -> str:
         """The code of the coarsest area that a place lies in."""
         return self.scenario.geography.code(place, self.scenario.geography.coarsest)
-
-
-def open_properties(
-    path: Path, geography: Geography, occupancy: Occupancy, blocks: Path | None, programs: Sequence[str]
-) -> PropertyFile:
-    """The properties of a file, with the columns that some model of a scenario looks at."""
-    return read_properties(
-        path, geography, occupancy.shares, blocks=blocks, programs=programs, exclusive=occupancy.wholes,
-        counts=occupancy.counts, of_units=occupancy.shares_of_units,
-    )  # fmt: skip
 
 
 def properties_by_block(file: PropertyFile) -> dict[str, tuple[Property, ...]]:
