@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from glasshouse.proofs.certificate import Witness, body, complete, header
-from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, read_published
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, read_published, with_second
 from glasshouse.proofs.contradiction import shown_contradiction
 from glasshouse.proofs.count import shown_count
 from glasshouse.proofs.overlap import pruned, shown_overlap
@@ -93,7 +93,8 @@ def certificate(folder: Path, said: Json, witnesses: Sequence[Witness] = ()) -> 
     """What is shown of a fact in a folder, and its text without what is said of files; None: nothing."""
     defined = Definitions((folder / "definitions.json").read_bytes())
     fact = Fact(json.dumps(said), defined)
-    published, kinds = read_published(folder / "published.csv", defined, fact.places), Kinds(defined, fact.levels)
+    first = read_published(folder / "published.csv", defined, fact.places)
+    published, kinds = with_second(folder / "second.csv", first, fact.places), Kinds(defined, fact.levels)
     space = space_of(fact, published, kinds)
     if fact.kind == "contradiction":
         refuted = shown_contradiction(space)
@@ -184,13 +185,15 @@ def histograms(
     cells = [(place, kind) for place in said["places"] for kind in kinds]
     listed = {(level, code, name): (int(low), int(high) if high else None) for level, code, name, low, high in rows}
     here = {code for level, code, _ in listed if level == definitions["place"]}
+    own = {at for at, some in definitions["numbers"].items() if any("second" in one for one in some.values())}
     absent = (0, 0) if definitions["absent"] == "zero" else (0, None)
     limits: list[tuple[list[int], int, int]] = []
     for level in said["levels"]:
         length = definitions["levels"][level]
         for code in sorted({place[:length] for place in said["places"]}):
             inside = {place for place in here if place[:length] == code}
-            whole = level == definitions["place"] or (definitions["all_places"] and inside <= set(said["places"]))
+            there = definitions["all_places"] and inside <= set(said["places"])
+            whole = there or level in own | {definitions["place"]}
             for name, number in definitions["numbers"][level].items():
                 if used is not None and (level, code, name) not in used:
                     continue

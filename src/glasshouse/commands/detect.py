@@ -13,7 +13,7 @@ from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prep
 from glasshouse.commands.declaration import Opt, command, declaration
 from glasshouse.commands.options import Reading, Seed, Solving, TablesGiven
 from glasshouse.commands.over_units import over_units
-from glasshouse.commands.result import Result
+from glasshouse.commands.proving.provable import Provable
 from glasshouse.commands.words.detect import Summary, summarise
 from glasshouse.commands.work.questions import AboutOccupancy
 from glasshouse.engine.plain import plain
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.scenarios.occupancy import Occupancy
 
 
-class Detected(Result[Summary]):
+class Detected(Provable[Summary]):
     """What is certain of places with subsidised households; and what was asked besides."""
 
     shown = ("places", "reasons", "rates")
@@ -178,13 +178,9 @@ class _Detect(Attack[Summary]):
 
     @cached_property
     def file(self) -> PropertyFile:
-        from glasshouse.files.properties import read_properties
+        from glasshouse.files.properties import open_properties
 
-        return read_properties(
-            self.properties, self.geography, self.occupancy.shares, blocks=self.property_places,
-            programs=self.programs, exclusive=self.occupancy.wholes, counts=self.occupancy.counts,
-            of_units=self.occupancy.shares_of_units,
-        )  # fmt: skip
+        return open_properties(self.properties, self.geography, self.occupancy, self.property_places, self.programs)
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Item], near: Path) -> Prepared:
         from glasshouse.commands.work.detect import Enquiry, examine, properties_by_block, schemas, with_truth

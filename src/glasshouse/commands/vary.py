@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prepared
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import ScenarioName, Seed, Solving, SomeTables, TablesGiven
 from glasshouse.commands.over_units import over_units
+from glasshouse.commands.proving.provable import Provable
 from glasshouse.commands.reconstruct import Level, Units, notes_on_tables
-from glasshouse.commands.result import Result
 from glasshouse.commands.words.vary import Summary, summarise
 from glasshouse.errors import InputError, unknown
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
 
-    from glasshouse.commands.proving.prove import Proved
     from glasshouse.engine.job import Item, Job
     from glasshouse.engine.runner import Tally
 
 
-class Varied(Result[Summary]):
+class Varied(Provable[Summary]):
     """How far other records that fit can be, place by place, area by area, and for which groups of people."""
 
     places: pl.DataFrame
@@ -38,12 +37,6 @@ class Varied(Result[Summary]):
 
         some = self.places.filter(pl.col("certain") > 0).sort("certain", descending=True, maintain_order=True)
         return some.select(some.columns[0], "population", "certain", "certain_upper", "certain_proof")
-
-    def prove(self, tables: Path | str, **more: Any) -> Proved:
-        """Certificates of what was found, from the same published tables (`gh.prove`)."""
-        from glasshouse.commands.proving.prove import prove
-
-        return prove(cast(Path, self), tables=cast(Path, tables), **more)  # a result will do where a folder is expected
 
 
 @command(

@@ -11,9 +11,9 @@ from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Prep
 from glasshouse.commands.declaration import Opt, command, declaration
 from glasshouse.commands.options import ScenarioName, Seed, Solving, SomeTables, TablesGiven, chosen_scenario
 from glasshouse.commands.over_units import over_units
-from glasshouse.commands.result import Result
+from glasshouse.commands.proving.provable import Provable
 from glasshouse.commands.words.verify import Summary, summarise
-from glasshouse.commands.work.questions import AboutClaims
+from glasshouse.commands.work.questions import ZEROS, AboutClaims
 from glasshouse.engine.plain import plain
 from glasshouse.errors import InputError
 from glasshouse.model.geography import plural
@@ -25,10 +25,8 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.engine.job import Item, Job
     from glasshouse.engine.runner import Tally
 
-ZEROS = {"all": ("definition", "certain", "edit rule"), "certain": ("definition", "certain"), "paper": ("definition",)}
 
-
-class Verified(Result[Summary]):
+class Verified(Provable[Summary]):
     """What is certain of the records, place by place; and what was asked besides."""
 
     shown = ("claims", "places", "counts")

@@ -8,7 +8,8 @@ suppressed, -5 poorly reported) are told apart before a number is used.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from glasshouse.files.frames import Chunk, Source, need_columns, open_source
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
 from glasshouse.files.shares import within_rounding
 from glasshouse.model.geography import Geography
+from glasshouse.scenarios.occupancy import Occupancy
 
 MISSING, SUPPRESSED, POORLY_REPORTED = -1, -4, -5
 _CODES = (MISSING, SUPPRESSED, POORLY_REPORTED)
@@ -45,6 +47,21 @@ class PropertyFile:
     absent: tuple[str, ...]  # counts and shares that the file has no column of; null throughout
     decimals: Mapping[str, int] = field(default_factory=dict)  # of each share: its numbers are of the last one printed
     spelled: Mapping[str, str] = field(default_factory=dict)  # what the file calls a share, if otherwise than we do
+
+    def printed(self, columns: Iterable[str]) -> dict[str, list[dict[str, str]]]:
+        """A line for each property of a place, as text with the decimals of its columns; blank is unknown."""
+        found: dict[str, list[dict[str, str]]] = {}
+        for row in self.frame.iter_rows(named=True):
+            named = re.sub(r"[^0-9A-Za-z._-]", "_", str(row["property_id"] or ""))
+            numbers = {name: _decimal(row.get(name), self.decimals.get(name, 0)) for name in columns}
+            found.setdefault(row["block"], []).append({"place": row["block"], "property": named, **numbers})
+        return found
+
+
+def _decimal(value: int | None, decimals: int) -> str:
+    if value is None or not decimals:
+        return "" if value is None else str(value)
+    return f"{value // 10**decimals}.{value % 10**decimals:0{decimals}d}"
 
 
 def read_properties(
@@ -98,6 +115,16 @@ def read_properties(
     lines = sheet.rows.frame.height - left_out.get("summary row", 0) - left_out.get("part of another row", 0)
     spelled = {name: _plain(own) for name in shares if (own := sheet.names.get(name)) and _plain(own) != name}
     return PropertyFile(frame.sort("block", "property_id", *known.columns), left_out, lines, absent, decimals, spelled)
+
+
+def open_properties(
+    path: Path, geography: Geography, occupancy: Occupancy, blocks: Path | None, programs: Sequence[str]
+) -> PropertyFile:
+    """The properties of a file, with the columns that some model of a scenario looks at."""
+    return read_properties(
+        path, geography, occupancy.shares, blocks=blocks, programs=programs, exclusive=occupancy.wholes,
+        counts=occupancy.counts, of_units=occupancy.shares_of_units,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,11 @@ KINDS, MEMORY = 500_000, 1 << 32  # kinds of record that are told apart in a pla
 STEPS, KEPT = 200_000_000, 100  # of work for one certificate; what a number that is kept in memory is charged
 FORMAT, VIPR, DEFINITIONS, UNREADABLE = "glasshouse proof 1", ".vipr", "definitions.json", "it cannot be read"
 NAME, WHOLE, NUMBER = re.compile(r"[^\s<>@:%{}]{1,200}"), "[0-9]{1,12}", "-?[0-9]{1,60}(?:/0*[1-9][0-9]{0,59})?"
+SECOND, PERCENT = (
+    "second.csv",
+    re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{1,6})?)?"),
+)  # what a second agency prints; its shares
+MOST_SAID = 40  # levels that a statement lists
 PAIRS = re.compile(rf"{WHOLE}(?: {WHOLE} {NUMBER})*")  # how many, then each with its number
 LINE = re.compile(rf"\A\S+ ([EGL]) ({NUMBER}) (OBJ|[-0-9/ ]+) {{ (asm|lin|rnd|uns) ?([-0-9/ ]*) }} \S+\Z")
 OTHER = {"E": "E", "G": "L", "L": "G"}  # the sense of a row that is taken away
@@ -86,6 +91,7 @@ class Definitions:
         self.sha256 = hashlib.sha256(content).hexdigest()
         with form(DEFINITIONS):
             told = parsed(content.decode())
+            need(told["format"] == FORMAT)
             self.attributes = [(str(one["name"]), list(map(str, one["levels"]))) for one in told["attributes"]]
             self.position = {name: at for at, (name, _) in enumerate(self.attributes)}
             sizes = [len(levels) for _, levels in self.attributes]
@@ -100,8 +106,11 @@ class Definitions:
             for level, some in told["numbers"].items():
                 self.numbers[level] = {name: [self.box(one) for one in said["counts"]] for name, said in some.items()}
                 self.table |= {name: str(said["table"]) for name, said in some.items()}
+            every = ((level, *one) for level, some in told["numbers"].items() for one in some.items())
+            self.second = {(level, name): dict(said["second"]) for level, name, said in every if "second" in said}
+            self.own = {self.place, *(level for level, _ in self.second)}  # levels whose numbers are of single places
             boxes = len(self.impossible) + sum(1 + len(one) for some in self.numbers.values() for one in some.values())
-            need(boxes <= BOXES and all(map(NAME.fullmatch, self.table)) and told["format"] == FORMAT)
+            need(boxes <= BOXES and all(map(NAME.fullmatch, self.table)))
             need(set(self.numbers) <= set(self.length) and self.place in self.numbers)
 
     def box(self, where: Mapping[str, str]) -> Box:
@@ -115,6 +124,8 @@ class Definitions:
         return found
 
     def area(self, place: str, level: str) -> str:
+        if level in self.own:
+            return place
         return str(self.mapping[level].get(place, "")) if level in self.mapping else place[: self.length[level]]
 
 
@@ -133,7 +144,7 @@ class Published(NamedTuple):
 
 def read_published(path: Path, defined: Definitions, places: Collection[str]) -> Published:
     """Read a published file, line by line; only what is about these places is kept."""
-    values, seen = dict[Key, tuple[int, int | None]](), set[tuple[str, str]]()
+    values, seen = dict[Key, tuple[int, int | None]](), set(defined.second)
     inside = {(level, defined.area(place, level)): set[str]() for place in places for level in defined.numbers}
     with form(path.name), path.open("rb") as stream:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -153,6 +164,53 @@ def read_published(path: Path, defined: Definitions, places: Collection[str]) ->
         cell = name not in defined.totals and (level, defined.table[name]) in tables
         need(cell or (level, name) in seen or name in defined.assumed, f"no {level} of the tables has a number {name}")
     return Published(defined, values, inside, sha256)
+
+
+def with_second(path: Path, published: Published, places: Collection[str]) -> Published:
+    """The same with the numbers that follow from the second file; its hash is added to that of the first."""
+    second = published.defined.second
+    if not second:
+        return published
+    printed, lines = content(path, CERTIFICATE_BYTES), {place: list[dict[str, str]]() for place in places}
+    with form(path.name):
+        names, *rows = (line.split(",") for line in printed.decode().splitlines())
+        need(len(second) * (len(rows) + len(lines)) <= STEPS // KEPT, f"{path.name} has too many lines")
+        for line in (once(list(zip(names, row, strict=True))) for row in rows):
+            lines.get(line["place"], []).append(line)
+        found = {(level, at, name): stated(how, lines[at]) for (level, name), how in second.items() for at in lines}
+    sha256 = f"{published.sha256} {hashlib.sha256(printed).hexdigest()}"
+    return published._replace(values=published.values | found, sha256=sha256)
+
+
+def stated(how: Mapping[str, Any], lines: Iterable[Mapping[str, str]]) -> tuple[int, int | None]:
+    """What lines say of a number: the counts `of`, added up, or `shares` of them; blank is unknown.
+
+    With `who` shares are of units, and so many households live in one each: as many units as are left may be empty.
+    """
+    lows, highs, everybody, never = [0], list[int | None]([0]), 0, False
+    for line in lines:
+        of, who = (whole(one) if one else None for one in (line[how["of"]], line[how.get("who", how["of"])]))
+        shares = {name: within(line[name], of or 0) for name in how.get("whole", how.get("shares", ()))}
+        low, high = (sum(both[side] for both in shares.values()) if shares else of for side in (0, 1))
+        if of is None or who is None or low is None:
+            low, high = 0, None
+        elif "who" in how:
+            units = sum(map(min, shares.values()))
+            never |= how["of"] == how["who"] and (units > of or any(least > most for least, most in shares.values()))
+            low, high = sum(min(shares[name]) for name in how["shares"]) - max(max(of, units) - who, 0), None
+        everybody += who or 0
+        lows.append(max(low, 0))
+        highs.append(high)
+    high = None if None in highs or "least" in how else sum(one or 0 for one in highs)
+    return (everybody + 1, None) if never else (sum(lows), high)  # never: no households give these shares
+
+
+def within(share: str, of: int) -> tuple[int, int]:
+    """The fewest and the most of so many that give a printed percentage, halves both ways; of a blank, none and all."""
+    need(PERCENT.fullmatch(share))
+    half = Fraction(1, 2 * 10 ** len(share.partition(".")[2])) if share else Fraction(50)
+    low, high = ((Fraction(share or 50) + side) * of / 100 for side in (-half, half))
+    return max(-(-low // 1), 0), min(high // 1, of)
 
 
 def numbers_in(stream: Any) -> Iterator[tuple[str, str, str, tuple[int, int | None]]]:
@@ -310,6 +368,8 @@ class Model:
         """The published number that a row is. NAME alone is of the first place, NAME@CODE of another or an area."""
         variable, at, code = name.rstrip("<>").partition("@")
         level, code = self.around.get(at + code, ("", ""))
+        same = self.defined.own if level in self.defined.own else ()  # those of a second agency have codes of places
+        level = next((one for one in self.fact.levels if one in same and (one, variable) in self.kinds.of), level)
         need((level, variable) in self.kinds.of, f"{name[:80]} is no published number of the fact's places and levels")
         return level, code, variable
 
@@ -317,7 +377,7 @@ class Model:
         """Between which numbers it lies for the fact's places; if it counts others too, it is a limit from above."""
         low, high = self.published.value(key)
         alone = self.defined.all_places and self.published.inside[key[:2]] <= self.places
-        return low if alone or key[0] == self.defined.place else 0, high
+        return low if alone or key[0] in self.defined.own else 0, high
 
     def row(self, name: str) -> Row:
         """What the row of this name is: a published number, a bound of a variable, or a link of a kind of records."""
@@ -425,22 +485,30 @@ class Model:
     def statement(self, witnesses: Sequence[str]) -> str:
         """What was shown, in words. Witnesses are counted again: the bound is met, or a number is needed."""
         fact, sets, attributes = self.fact, [self.recounted(one) for one in witnesses], self.defined.attributes
+        read = [level for level in fact.levels if level in self.defined.own and level != self.defined.place]
+        second = "".join(f" of a second agency (if {level})" for level in read)
         if fact.kind == "contradiction":
             names = [f"{name}@{code}" for _, code, name in self.used]
             more = "; without any one of them some set fits the others"
             more *= set(self.used) <= {key for _, without in sets for key in without}
-            return f"No set of records fits these {len(names)} published numbers: {', '.join(names)}{more}."
-        around = "".join(f" and of the {level} around" for level in fact.levels if level != self.defined.place)
+            which = f"{len(names)} published numbers{second and ', some'}{second}: {', '.join(names)}"
+            return f"No set of records fits these {which}{more}."
+        around = "".join(f" and of the {level} around" for level in fact.levels if level not in self.defined.own)
         total = f", and {self.total} in all" if fact.total else ""
         what = "records" if fact.where else f"of the {sum(count for count, _ in fact.records)} records named{total}"
         for number, box in enumerate(fact.where):
             what += " or" if number else ""
             for (name, labels), bits in ((attributes[at], bits) for at, bits in box.items()):
-                what += f" {name} {'|'.join(label for n, label in enumerate(labels) if bits >> n & 1)}"
+                some = [label for n, label in enumerate(labels) if bits >> n & 1]
+                some[3:-1] = [f"({len(some) - 4} more)"] if len(some) > MOST_SAID else some[3:-1]
+                what += f" {name} {'|'.join(some)}"
             self.spend(len(what))
         what += "" if set(fact.within) == self.places else f" in {', '.join(fact.within)}"
         what += "; one that has exactly that many was counted" if fact.bound in [met for met, _ in sets] else ""
-        side, where = "most" if fact.kind == "most" else "least", ", ".join(fact.places) + around
+        side, where = (
+            "most" if fact.kind == "most" else "least",
+            ", ".join(fact.places) + around + (second and f" and{second}"),
+        )
         return f"Every set that fits the numbers of {self.defined.place} {where} has at {side} {fact.bound} {what}."
 
 
@@ -460,7 +528,8 @@ def check(folder: Path, tables: Path, files: Sequence[Path]) -> Iterator[tuple[P
     for path in files:
         with suppress(Refused), form("certificate"):  # it is refused below
             places.update(opened(path, defined)[2].places)
-    published, kinds_of = read_published(tables, defined, places), lru_cache(2)(partial(Kinds, defined))
+    published = with_second(folder / SECOND, read_published(tables, defined, places), places)
+    kinds_of = lru_cache(2)(partial(Kinds, defined))
     for path in files:
         try:
             with form("certificate"):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program.highs import highs
@@ -48,6 +49,13 @@ def shown_contradiction(space: Space) -> Contradiction | None:
     return Contradiction(derived, witnesses)
 
 
+def met(space: Space, bound: int) -> tuple[Witness, ...]:
+    """Records of which exactly so many are counted, if they are found within limits."""
+    matrix = sparse.vstack([space.matrix, sparse.csr_matrix(space.times)], format="csr")
+    x = _some(replace(space, matrix=matrix, low=np.append(space.low, bound), high=np.append(space.high, bound)), 0.05)
+    return () if x is None else (Witness(_records(x, space)),)
+
+
 def _full_name(space: Space, row: int) -> str:
     _, code, name = space.keys[row]
     return f"{name}@{code}"
@@ -75,15 +83,16 @@ def _only(space: Space, rows: Sequence[int]) -> Space:
     )  # fmt: skip
 
 
-def _some(space: Space) -> Ints | None:
+def _some(space: Space, effort: float = 10.0) -> Ints | None:
     """Whole numbers of the groups that fit all rows."""
     zero = np.zeros(space.groups, np.int64)
     matrix = space.matrix
     program = IntegerProgram(
-        zero, zero, np.full_like(zero, UNLIMITED), np.maximum(space.low, 0), space.high, matrix.indptr.astype(np.int64),
+        zero, zero, np.full_like(zero, UNLIMITED), np.maximum(space.low, 0), space.high,
+        matrix.indptr.astype(np.int64),
         matrix.indices.astype(np.int32), matrix.data.astype(np.int64),
     )  # fmt: skip
-    return highs(program, Limit(effort=10.0)).x
+    return highs(program, Limit(effort=effort)).x
 
 
 def _records(x: Ints, space: Space) -> dict[str, list[tuple[int, ...]]]:

@@ -8,14 +8,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from glasshouse.errors import InputError
 from glasshouse.model.release import Table, counted
 from glasshouse.model.schema import Predicate, Schema
-from glasshouse.program.tables.cells import Cells
 from glasshouse.proofs.check_proof import FORMAT, NAME
 from glasshouse.scenarios.load import Scenario
 
 
 def definitions(
     scenario: Scenario,
-    cells: Cells,
+    schema: Schema,
+    compare: Sequence[Sequence[int]],
     variables: Mapping[str, Collection[str]],
     *,
     hidden: bool,
@@ -24,14 +24,19 @@ def definitions(
     aside: Collection[str],
     made_from: Mapping[str, str] | None = None,
     mapping: Mapping[str, Mapping[str, str]] | None = None,
+    second: Mapping[str, Mapping[str, Mapping[str, object]]] | None = None,
+    second_from: Mapping[str, object] | None = None,
 ) -> bytes:
-    """The definitions of the numbers that are published at some levels; records are compared in the cells.
+    """The definitions of the numbers that are published at some levels.
+
+    The schema says which records cannot be; records are compared in classes of levels, by attribute.
 
     `assumed` are numbers that no row of the file has and that count as published all the same, `aside` names in the
     file that are not used. `made_from` is the file that published.csv was taken from, where the file itself is no long
-    CSV; `mapping` has the areas of places at levels that are no prefix of a code.
+    CSV; `mapping` has the areas of places at levels that are no prefix of a code. `second` has, for each way to read a
+    second agency's file, the numbers that follow from it (`second_from`: the file that second.csv was taken from).
     """
-    schema, geography = scenario.schema, scenario.geography
+    geography = scenario.geography
     numbers = {level: _numbers(scenario, set(names)) for level, names in variables.items()}
     named = {name for some in numbers.values() for name in some}
     totals = [
@@ -41,21 +46,23 @@ def definitions(
         "format": FORMAT,
         "scenario": scenario.name,
         "place": geography.place,
-        "levels": {level: geography.lengths.get(level, 0) for level in variables},
+        "levels": {level: geography.lengths.get(level, 0) for level in (*variables, *(second or {}))},
         "mapping": {level: dict(sorted(codes.items())) for level, codes in (mapping or {}).items()},
         "attributes": [{"name": one.name, "levels": list(one.levels)} for one in schema.attributes],
-        "compare": {one.name: [int(c) for c in cells.classes[at]] for at, one in enumerate(schema.attributes)},
+        "compare": {one.name: [int(c) for c in compare[at]] for at, one in enumerate(schema.attributes)},
         "impossible": [
             {"where": boxed(schema, zero.predicate), "reason": zero.reason, "kind": zero.kind}
-            for zero in cells.schema.impossible
+            for zero in schema.impossible
         ],
         "absent": "hidden" if hidden else "zero",
         "all_places": all_places,
         "assumed": sorted(set(assumed) & named),
         "aside": sorted(aside),
         "totals": totals,
-        "numbers": numbers,
+        "numbers": {**numbers, **(second or {})},
     }
+    if second_from is not None:
+        told["second_from"] = dict(second_from)
     if made_from is not None:
         told["made_from"] = dict(made_from)
     return (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode()

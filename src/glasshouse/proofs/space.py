@@ -110,7 +110,7 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
     low = np.array([low if mine else -UNLIMITED for (low, _), mine in zip(values, whole, strict=True)], np.int64)
     high = np.array([UNLIMITED if top is None else top for _, top in values], np.int64)
     alone = len(fact.places) == 1
-    names = tuple(name if level == defined.place and alone else f"{name}@{code}" for level, code, name in keys)
+    names = tuple(name if level in defined.own and alone else f"{name}@{code}" for level, code, name in keys)
     matrix = columns.T.tocsr()
     matrix.sort_indices()
     example = tuple(records[one] for one in first_of)
@@ -119,7 +119,7 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
 
 def _counts_all(published: Published, fact: Fact, key: Key) -> bool:
     here = published.defined.all_places and published.inside[key[:2]] <= set(fact.places)
-    return key[0] == published.defined.place or here
+    return key[0] in published.defined.own or here
 
 
 def _merged(columns: sparse.csr_matrix, kind: Ints, times: Ints) -> tuple[sparse.csr_matrix, Ints, Ints, Ints]:

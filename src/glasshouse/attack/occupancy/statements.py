@@ -91,7 +91,7 @@ def readings_of(
     exact = [not one.of_property and one.name in census and census[one.name].lower == census[one.name].upper
              for one in model.statements]  # fmt: skip
     found = []
-    told = _of_those_who_report(model, properties, occupancy)
+    told = of_those_who_report(model, properties, occupancy)
     for all_units in (False,) if told else (True, False):
         limits = [
             _of_units(statement, properties, occupancy, all_units, told)
@@ -175,7 +175,7 @@ def _of_property(statement: Statement, one: Property) -> tuple[int, int]:
     return total, total
 
 
-def _of_those_who_report(model: Model, properties: Sequence[Property], occupancy: Occupancy) -> bool:
+def of_those_who_report(model: Model, properties: Sequence[Property], occupancy: Occupancy) -> bool:
     """Do decimals show that percentages are of the households that report: no count of all units gives them?"""
     sizes = {occupancy.sizes_of_units(statement) for statement in model.statements if statement.units}
     refuted = any(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,10 +50,16 @@ def check_proof(
     scenario: Annotated[
         str, Opt("The folder of the scenario, where it is no built-in one and the tables are no long CSV.", short="-s")
     ] = "",
+    properties: Annotated[
+        Path | None, Opt("The property file, where certificates are of detect.", metavar="FILE")
+    ] = None,
+    property_places: Annotated[
+        Path | None, Opt("The block of each property, as detect had it.", flag="--property-blocks", metavar="FILE")
+    ] = None,
     read: Reading = Reading(),  # noqa: B008  # frozen
 ) -> ProofsChecked:
     """Are these certificates true? Checked in fractions against the published numbers, by a program on its own."""
-    from glasshouse.engine.lifecycle import told
+    from glasshouse.engine.lifecycle import told as ended
     from glasshouse.proofs.check_proof import DEFINITIONS, VIPR, Refused, check
 
     if not (proofs / DEFINITIONS).is_file():
@@ -60,8 +67,13 @@ def check_proof(
     if not tables.exists():
         raise InputError(f"{tables}: there is no such file")
     files = sorted(proofs.glob(f"*{VIPR}"))
-    made_from = _made_from(proofs / DEFINITIONS)
+    told = _definitions(proofs / DEFINITIONS)
+    made_from, second = _made_from(proofs / DEFINITIONS, told), told.get("second_from")
     reasons: list[str] = []
+    if second is not None:
+        if properties is None:
+            raise InputError(f"{proofs}: its certificates rest on a second file, too; give it with --properties")
+        reasons += _second_wrong(proofs, told, properties, property_places, scenario, read)
     published = tables
     if made_from is not None:
         published = proofs / PUBLISHED
@@ -84,20 +96,52 @@ def check_proof(
     summary = Verdicts(
         str(tables), len(files), accepted, max(refused, len(reasons)), tuple(reasons), made_from is not None
     )
-    return ProofsChecked(told("check-proof", summary, lines))
+    return ProofsChecked(ended("check-proof", summary, lines))
 
 
-def _made_from(path: Path) -> dict[str, str] | None:
-    """The file that published.csv was taken from, if the certificates are about that."""
+def _definitions(path: Path) -> Mapping[str, Any]:
     from glasshouse.proofs.check_proof import DEFINITIONS_BYTES
 
     try:
         with path.open("rb") as stream:
             told: Any = json.loads(stream.read(DEFINITIONS_BYTES))
+        return dict(told)
+    except (ValueError, TypeError, RecursionError):
+        raise InputError(f"{path}: not the definitions of certificates") from None
+
+
+def _made_from(path: Path, told: Mapping[str, Any]) -> dict[str, str] | None:
+    """The file that published.csv was taken from, if the certificates are about that."""
+    try:
         found = told.get("made_from")
         return None if found is None else {name: str(found[name]) for name in ("name", "sha256")}
-    except (ValueError, AttributeError, KeyError, TypeError, RecursionError):
+    except (KeyError, TypeError):
         raise InputError(f"{path}: not the definitions of certificates") from None
+
+
+def _second_wrong(
+    proofs: Path, told: Mapping[str, Any], properties: Path, places: Path | None, scenario: str, read: Reading
+) -> list[str]:
+    """Is second.csv what this property file says, and is that read as Glasshouse reads it?"""
+    from glasshouse.commands.proving.occupancy import lines_of, readings_defined, second_file
+    from glasshouse.engine.manifest import sha256
+    from glasshouse.files.properties import open_properties
+    from glasshouse.proofs.check_proof import SECOND
+
+    chosen = read.scenario(scenario or str(told["scenario"]))
+    second, occupancy = told["second_from"], chosen.occupancy
+    if sha256(properties) != second["sha256"] or occupancy is None:
+        return [f"the certificates are about another property file than {properties.name}"]
+    model = occupancy.model(str(second["model"]))
+    lines = lines_of(
+        open_properties(properties, chosen.geography, occupancy, places, list(second["programs"])), occupancy, model
+    )
+    printed = (proofs / SECOND).read_bytes()
+    inside = {line.partition(",")[0] for line in printed.decode().splitlines()[1:]}
+    readings = readings_defined(chosen.schema, occupancy, model)
+    said = {level: some for level, some in told["numbers"].items() if level in readings}
+    same = second_file(lines, inside) == printed and said == readings
+    return [] if same else [f"{SECOND}, or how it is read, is not what {properties.name} says"]
 
 
 def _excerpt_wrong(proofs: Path, tables: Path, made_from: dict[str, str], scenario: str, read: Reading) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from glasshouse.assess.hidden import ASKED
 from glasshouse.attack.claims.spelling import code_of, parted
+from glasshouse.commands.proving.chosen import CONTRADICTION, LEAST, MOST
 from glasshouse.commands.proving.facts import CERTIFICATES, held
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.model.records import UNLIMITED
@@ -67,11 +68,13 @@ class Counting(Job):
         return None if area is None else Kinds(self.defined, (place, area))
 
 
-def asked_counts(of: str, folder: Path, scenario: Scenario) -> dict[str, tuple[Count, ...]]:
+def asked_counts(of: str, folder: Path, scenario: Scenario, facts: Collection[str]) -> dict[str, tuple[Count, ...]]:
     """What a result says of counts of single places: numbers that are known better than printed, or claims."""
     found: dict[str, list[Count]] = {}
     for place, count in _bounds(folder, scenario) if of == "bounds" else _claims(folder, scenario):
-        found.setdefault(place, []).append(count)
+        low, high = count.low if LEAST in facts else None, count.high if MOST in facts else None
+        if low is not None or high is not None:
+            found.setdefault(place, []).append(replace(count, low=low, high=high))
     return {place: tuple(some) for place, some in found.items()}
 
 
@@ -131,10 +134,10 @@ def prove_counts(job: Counting, item: Item) -> Done:
         if code in job.conflicts:
             reached, text = _contradiction(job, published, code)
             file = f"{code}-contradiction.vipr" if text else ""
-            rows.append((item.code, code, "contradiction", file, 0, reached, "exact", 0, text))
+            rows.append((item.code, code, CONTRADICTION, file, 0, reached, "exact", 0, text))
         shown: dict[tuple[Where, str, int], tuple[str, int]] = {}  # claims in other words may be the same count
         for count in job.counts.get(code, ()):
-            for side, bound in (("least", count.low), ("most", count.high)):
+            for side, bound in ((LEAST, count.low), (MOST, count.high)):
                 if bound is None or bound >= UNLIMITED:
                     continue
                 key = count.where, side, bound
@@ -170,7 +173,7 @@ def _shown(job: Counting, published: Published, code: str, count: Count, side: s
         if found is None:
             continue
         derived, reached = found
-        if best[1] and (reached <= best[0] if side == "least" else reached >= best[0]):
+        if best[1] and (reached <= best[0] if side == LEAST else reached >= best[0]):
             continue
         pruned(derived)
         said |= {"bound": reached}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +15,9 @@ import polars as pl
 from glasshouse.attack.published import Published as Tables
 from glasshouse.attack.published import Unit
 from glasshouse.attack.vary import Varied, vary
+from glasshouse.commands.proving.chosen import CERTAIN, SOLVAR
 from glasshouse.commands.work.vary import Varying, start_records
-from glasshouse.engine.job import Done, Item, Job
-from glasshouse.files.tables import TableFile
+from glasshouse.engine.job import Done, Item
 from glasshouse.model.records import UNLIMITED, Codes
 from glasshouse.model.release import counts_everyone
 from glasshouse.model.schema import EVERYONE
@@ -25,7 +25,6 @@ from glasshouse.program.integer import Proof
 from glasshouse.program.propagate import Array
 from glasshouse.proofs.certificate import Witness, body, header
 from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
-from glasshouse.proofs.definitions import definitions
 from glasshouse.proofs.derivation import CASES, FEW
 from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
 from glasshouse.proofs.space import space_of
@@ -63,6 +62,7 @@ class Proving(Varying):
 
     definitions: bytes = b""
     said: Mapping[str, Said] = field(default_factory=dict)  # by place
+    facts: frozenset[str] = frozenset()  # kinds of facts that are proved
 
     @cached_property
     def defined(self) -> Definitions:
@@ -73,42 +73,6 @@ class Proving(Varying):
         place = self.scenario.geography.place
         levels = [(place,)] + ([(place, self.area_level)] if self.area_level else [])
         return {some: Kinds(self.defined, some) for some in levels}
-
-
-def defined_by(
-    job: Job,
-    file: TableFile,
-    *,
-    finest: bool,
-    assume: str,
-    plain: bool,
-    aside: Collection[str] = (),
-    made_from: Mapping[str, str] | None = None,
-) -> bytes:
-    """The definitions of a job's numbers. Where the checker reads an excerpt, it cannot see which places there are."""
-    scenario, tables = job.scenario, job.published
-    variables = {scenario.geography.place: tables.variables}
-    if job.area_level is not None:
-        variables[job.area_level] = tables.around_variables
-    return definitions(
-        scenario,
-        (tables.finest if finest else tables.binned).cells,
-        variables,
-        hidden=False,
-        all_places=plain and file.seen.names_places(scenario),
-        assumed=_assumed(scenario, file, variables) if plain and assume != "seen" else (),
-        aside=aside,
-        made_from=made_from,
-        mapping=None,
-    )
-
-
-def _assumed(scenario: Scenario, file: TableFile, variables: Mapping[str, Collection[str]]) -> list[str]:
-    """The numbers of tables that no row of the file is of."""
-    seen = {(level, scenario.official[name][0]) for level, name in file.seen.variables}
-    return [
-        name for level, some in variables.items() for name in some if (level, scenario.official[name][0]) not in seen
-    ]
 
 
 def held(defined: Definitions, unit: Unit, area_level: str | None) -> Published:
@@ -190,22 +154,24 @@ class _Place:
         total = total_names(self.job.published) if fixed else []
         overlap = np.minimum(counts, np.array([farthest.get(int(cell), 0) for cell in cells], np.int64))
         found, name = int(overlap.sum()), f"{self.code}-solvar.vipr"
-        if total and said.overlap > 0:
+        both = [SOLVAR, CERTAIN] if found == population else [SOLVAR]  # one file says both
+        chosen = [one for one in both if one in self.job.facts]
+        if total and said.overlap > 0 and chosen:
             shown, text = 0, ""
             if found:
                 parts = self._parts(cells, overlap)
                 shown, text = self._shown(cells, counts, parts, found, total, farthest, said.proof)
-            yield "solvar", name if text else "", said.overlap, shown, said.proof, population, text
-            if found == population:
-                yield "certain", name if text else "", said.certain, shown, said.certain_proof, population, ""
-        if said.certain > 0 and not (total and found == population):
+            for one in chosen:
+                wanted, before = (said.overlap, said.proof) if one == SOLVAR else (said.certain, said.certain_proof)
+                yield one, name if text else "", wanted, shown, before, population, text if one == chosen[0] else ""
+        if said.certain > 0 and not (total and found == population) and CERTAIN in self.job.facts:
             some = np.flatnonzero(certain > 0)
             each = [([kind], int(certain[one])) for kind, one in enumerate(some)]
             shown, text = 0, ""
             if sure:
                 shown, text = self._shown(cells[some], certain[some], each, sure, [], farthest, said.certain_proof)
             name = f"{self.code}-certain.vipr" if text else ""
-            yield "certain", name, said.certain, shown, said.certain_proof, population, text
+            yield CERTAIN, name, said.certain, shown, said.certain_proof, population, text
 
     def _farthest(self) -> dict[int, int]:
         """The records farthest from the start, by cell."""

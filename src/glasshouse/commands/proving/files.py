@@ -6,7 +6,7 @@ import csv
 import gzip
 import hashlib
 import io
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from glasshouse.commands.attack import Asking
-from glasshouse.commands.proving.facts import defined_by
+from glasshouse.commands.proving.defining import Defining
+from glasshouse.commands.proving.occupancy import second_file
 from glasshouse.commands.proving.words import CERTIFIED, OPEN, REFUSED, WEAKER
 from glasshouse.engine.job import Job
 from glasshouse.engine.manifest import sha256
@@ -24,7 +25,7 @@ from glasshouse.files.output import private_file
 from glasshouse.files.tables import TableFile
 from glasshouse.model.records import UNLIMITED
 from glasshouse.proofs.certificate import complete
-from glasshouse.proofs.check_proof import DEFINITIONS, UNREADABLE, Refused, check, form, numbers_in
+from glasshouse.proofs.check_proof import DEFINITIONS, SECOND, UNREADABLE, Refused, check, form, numbers_in
 
 INDEX, CHECKER, PUBLISHED = "index.csv", "check_proof.py", "published.csv"
 COLUMNS = ("place", "fact", "statement", "file", "status")
@@ -53,7 +54,17 @@ class Written:
     bytes: int
 
 
-def written(folder: Path, job: Job, file: TableFile, asking: Asking, *, finest: bool) -> Written:
+@dataclass(frozen=True)
+class Second:
+    """The file of a second agency: what is printed of each place, and how it was read."""
+
+    lines: Mapping[str, Sequence[Mapping[str, str]]]
+    told: Mapping[str, object]
+
+
+def written(
+    folder: Path, job: Job, file: TableFile, asking: Asking, defining: Defining, second: Second | None = None
+) -> Written:
     """Write the files of a run whose certificates lie in the folder; each is checked before it is called certified."""
     frame = pl.read_parquet(folder / "certificates.parquet")
     names: list[str] = []
@@ -70,18 +81,15 @@ def written(folder: Path, job: Job, file: TableFile, asking: Asking, *, finest: 
         put(PUBLISHED, excerpt(file, job, frame["place"].unique().to_list(), assume))
         tables = folder / PUBLISHED
         made_from = {"name": asking.tables.name, "sha256": sha256(asking.tables) if asking.tables.is_file() else ""}
-    about = defined_by(
-        job,
-        file,
-        finest=finest,
-        assume=assume,
-        plain=plain,
-        aside=_aside(asking, job, plain=plain),
-        made_from=made_from,
-    )
+    aside = [name for name in _names(tables) if name not in defining.used]
+    about = defining.content(aside=aside, made_from=made_from, second_from=None if second is None else second.told)
     put(DEFINITIONS, about)
     put(CHECKER, (resources.files("glasshouse") / "proofs" / CHECKER).read_bytes())
-    hashes = sha256(tables), hashlib.sha256(about).hexdigest()
+    hashes = [sha256(tables), hashlib.sha256(about).hexdigest()]
+    if second is not None:
+        printed = second_file(second.lines, frame["place"].unique().to_list())
+        put(SECOND, printed)
+        hashes[0] += f" {hashlib.sha256(printed).hexdigest()}"
     texts = {}
     for name, text in frame.filter(pl.col("text") != "").select("file", "text").iter_rows():
         texts[name] = complete(text, *hashes).encode()
@@ -141,12 +149,6 @@ def is_plain(asking: Asking, file: TableFile) -> bool:
 def _names(path: Path) -> list[str]:
     found = pl.scan_csv(path, infer_schema=False).select(pl.col("variable").unique()).collect()
     return sorted(found["variable"].drop_nulls().to_list())
-
-
-def _aside(asking: Asking, job: Job, *, plain: bool) -> Collection[str]:
-    """Names in the file of which the certificates make no use; no name is another spelling of one that they use."""
-    used = {*job.published.variables, *job.published.around_variables}
-    return [name for name in _names(asking.tables) if name not in used] if plain else ()
 
 
 def excerpt(file: TableFile, job: Job, places: Collection[str], assume: str) -> bytes:

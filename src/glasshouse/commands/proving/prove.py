@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from glasshouse.commands.attack import Asking, Attack, Attacked, Concluded, Opened, Prepared
 from glasshouse.commands.declaration import Opt, command
 from glasshouse.commands.options import Reading, Solving
 from glasshouse.commands.over_units import over_units
+from glasshouse.commands.proving.chosen import CONTRADICTION, FACTS, chosen_facts
 from glasshouse.commands.proving.words import Summary
 from glasshouse.commands.reconstruct import Units
 from glasshouse.commands.result import Result
 from glasshouse.errors import InputError
+from glasshouse.model.geography import plural
 
 if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --help is quick
     import polars as pl
@@ -23,8 +25,6 @@ if TYPE_CHECKING:  # heavy modules are imported when they are needed, so that --
     from glasshouse.engine.runner import Tally
     from glasshouse.files.tables import TableFile
     from glasshouse.model.release import Release
-
-PROVED = ("vary", "bounds", "verify")  # commands whose results have certificates
 
 
 class Proved(Result[Summary]):
@@ -43,13 +43,26 @@ class Proved(Result[Summary]):
     "130: interrupted; run the same command again to resume."
 )
 def prove(
-    result: Annotated[Path, Opt("The folder of vary, bounds or verify.", metavar="DIR")],
+    result: Annotated[Path, Opt("The folder of vary, bounds, verify or detect.", metavar="DIR")],
     *,
     tables: Annotated[Path, Opt("The published tables that the result was made from.", metavar="TABLES")],
     scenario: Annotated[str, Opt("The folder of the scenario, where it is no built-in one.", short="-s")] = "",
     start: Annotated[
         Path | None,
         Opt("The records that vary started from, where it did.", flag="--from", metavar="DIR"),
+    ] = None,
+    facts: Annotated[
+        tuple[str, ...],
+        Opt(
+            "Only these kinds of facts, separated by commas: solvar, certain (of vary); least, most (of bounds, "
+            "verify, detect); contradiction (of bounds, detect).",
+            metavar="LIST",
+        ),
+    ] = (),
+    properties: Annotated[Path | None, Opt("The property file that detect was given.", metavar="FILE")] = None,
+    property_places: Annotated[
+        Path | None,
+        Opt("The block of each property, as detect had it.", flag="--property-blocks", metavar="FILE"),
     ] = None,
     units: Units = (),
     read: Reading = Reading(),  # noqa: B008  # frozen
@@ -59,8 +72,9 @@ def prove(
     from glasshouse.engine.folder import MANIFEST, read_manifest
 
     told = read_manifest(result) if result.is_dir() else None
-    if told is None or told.get("command") not in PROVED:
-        raise InputError(f"{result}: no result of {', '.join(PROVED)} there; expected the --out folder of one")
+    if told is None or told.get("command") not in FACTS:
+        raise InputError(f"{result}: no result of {', '.join(FACTS)} there; expected the --out folder of one")
+    some = chosen_facts(told["command"], facts)
     made = told["parameters"]
     name = scenario or made["scenario"]
     chosen = read.scenario(name)
@@ -69,7 +83,7 @@ def prove(
     if made["tables"] != [table.name for table in chosen.tables]:
         chosen = chosen.choose(made["tables"])
     if told["command"] == "verify":
-        from glasshouse.commands.verify import ZEROS
+        from glasshouse.commands.work.questions import ZEROS
 
         chosen = chosen.with_zeros(ZEROS[made["zeros"]])
     same = {one: made.get(one) for one in {**Reading().parameters, **_READ}} != {
@@ -82,9 +96,13 @@ def prove(
     if ("from" in told["inputs"]) != (records is not None):
         how = "started from records; give them with --from" if records is None else "did not start from given records"
         raise InputError(f"{result}: the run {how}")
-    attack = _Prove(told["command"], result, made, records)
-    inputs = {"from": records, "result": result / MANIFEST}
-    parameters = {"of": told["command"], "made": told["key"]}
+    second = {"properties": properties, f"property {plural(chosen.geography.place)}": property_places}
+    for role, path in second.items():
+        if role in told["inputs"] and path is None:
+            raise InputError(f"{result}: the run was given {told['inputs'][role]['name']} ({role}); give it too")
+    attack = _Prove(told["command"], result, made, records, properties, property_places, some)
+    inputs = {"from": records, **second, "result": result / MANIFEST}
+    parameters = {"of": told["command"], "made": told["key"], **({"facts": sorted(some)} if facts else {})}
     asking = Asking(
         tables, chosen, name, made["level"], made["seed"], read, replace(run, effort=made["effort"]), parameters,
         inputs, tuple(sorted(set(units))),
@@ -101,7 +119,8 @@ def _refuse_other_files(theirs: dict[str, dict[str, str]], asking: Asking) -> No
     from glasshouse.commands.options import inputs_of
     from glasshouse.engine.manifest import sha256
 
-    given = {"tables": asking.tables, "from": asking.inputs["from"], **asking.read.inputs}
+    mine = {role: path for role, path in asking.inputs.items() if role != "result"}
+    given = {"tables": asking.tables, **mine, **asking.read.inputs}
     for role, path in inputs_of(given, asking.scenario_name, asking.read.mapping).items():
         known = theirs.get(role, {}).get("sha256")
         if known != sha256(path):
@@ -115,7 +134,10 @@ class _Prove(Attack[Summary]):
     result: Path
     made: dict[str, object]
     start: Path | None
-    held: dict[str, object] = field(default_factory=dict)  # the file, once it is open
+    properties: Path | None
+    property_places: Path | None
+    facts: frozenset[str]
+    held: dict[str, Any] = field(default_factory=dict)  # the file, once it is open, and what is said of it
     command = "prove"
     kind = Summary
 
@@ -128,16 +150,21 @@ class _Prove(Attack[Summary]):
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Any], near: Path) -> Prepared:
         from glasshouse.commands.proving.counts import Counting, asked_counts, conflicts_of, prove_counts
-        from glasshouse.commands.proving.facts import CERTIFICATES, Proving, defined_by, prove_unit, said_of
+        from glasshouse.commands.proving.defining import defining
+        from glasshouse.commands.proving.facts import CERTIFICATES, Proving, prove_unit, said_of
         from glasshouse.commands.proving.files import is_plain
-        from glasshouse.commands.work.vary import starts, with_starts
 
         file: Any = self.held["file"]
+        assume, plain = asking.read.assume_published, is_plain(asking, file)
+        if self.of == "detect":
+            return self._housing(asking, job, items)
+        from glasshouse.commands.work.vary import starts, with_starts
+
         if self.start is not None:
             items = with_starts(items, starts(self.start, asking.scenario, near), asking.scenario)
         finest = bool(self.made.get("finest", False))
-        assume, plain = asking.read.assume_published, is_plain(asking, file)
-        about = defined_by(job, file, finest=finest, assume=assume, plain=plain)
+        self.held["defining"] = defining(job, file, finest=finest, assume=assume, plain=plain)
+        about = self.held["defining"].content()
         if self.of == "vary":
             asked = job.asking(
                 Proving,
@@ -146,12 +173,50 @@ class _Prove(Attack[Summary]):
                 jointly=False,
                 definitions=about,
                 said=said_of(self.result, asking.scenario),
+                facts=self.facts,
             )
             return Prepared(asked, items, prove_unit, {"certificates": CERTIFICATES})
-        counts = asked_counts(self.of, self.result, asking.scenario)
-        places = conflicts_of(self.result, asking.scenario) if self.of == "bounds" else ()
+        counts = asked_counts(self.of, self.result, asking.scenario, self.facts)
+        places = conflicts_of(self.result, asking.scenario) if CONTRADICTION in self.facts else ()
         counting = job.asking(Counting, definitions=about, counts=counts, conflicts=places)
         return Prepared(counting, items, prove_counts, {"certificates": CERTIFICATES})
+
+    def _housing(self, asking: Asking, job: Job, items: Iterator[Any]) -> Prepared:
+        """What detect says, and what is printed of the properties."""
+        from glasshouse.commands.proving import occupancy as housing
+        from glasshouse.commands.proving.defining import Defining, assumed_numbers
+        from glasshouse.commands.proving.facts import CERTIFICATES
+        from glasshouse.commands.proving.files import Second, is_plain
+        from glasshouse.commands.work.detect import properties_by_block
+        from glasshouse.engine.manifest import sha256
+        from glasshouse.files.properties import open_properties
+        from glasshouse.proofs.definitions import boxed
+
+        scenario, file, assume = asking.scenario, self.held["file"], asking.read.assume_published
+        occupancy, programs = scenario.occupancy, [str(one) for one in cast(list[str], self.made["programs"])]
+        assert occupancy is not None and self.properties is not None  # the run has refused others
+        model, schema, place = occupancy.model(str(self.made["model"])), scenario.schema, scenario.geography.place
+        known = open_properties(self.properties, scenario.geography, occupancy, self.property_places, programs)
+        variables = {place: [one for one in occupancy.variables(model) if one in job.published.variables]}
+        plain = is_plain(asking, file)
+        assumed = assumed_numbers(scenario, file, variables) if plain and assume != "seen" else ()
+        compare = [[0] * len(one) for one in schema.attributes]  # no records are named
+        second, covered = housing.readings_defined(schema, occupancy, model), housing.is_covered(occupancy, model)
+        made = Defining(scenario, schema, compare, variables, False, tuple(assumed), second)
+        lines = housing.lines_of(known, occupancy, model)
+        told = {"name": self.properties.name, "sha256": sha256(self.properties), "programs": programs,
+                "model": model.name}  # fmt: skip
+        self.held.update({"defining": made, "second": Second(lines, told), "covered": covered})
+        asked = job.asking(
+            housing.Housing,
+            definitions=made.content(),
+            lines=lines,
+            readings=housing.readings_of_places(occupancy, model, properties_by_block(known)),
+            said=housing.said_of_places(self.result, place),
+            broken=tuple(boxed(schema, one) for one in occupancy.breaks) if covered else (),
+            facts=self.facts,
+        )
+        return Prepared(asked, items, housing.prove_housing, {"certificates": CERTIFICATES})
 
     def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:
         notes = []
@@ -164,12 +229,16 @@ class _Prove(Attack[Summary]):
             notes.append(
                 "note: --tighten took differences of an area's numbers as limits; certificates rest on printed ones"
             )
+        if not self.held.get("covered", True):
+            notes.append(
+                f"warning: how model {self.made['model']} reads the numbers is not what the checker works out; its "
+                "facts are open"
+            )
         return notes
 
     def conclude(self, asking: Asking, job: Job, tally: Tally, folder: Path, said: Attacked) -> Concluded[Summary]:
         from glasshouse.commands.proving.files import written
         from glasshouse.commands.proving.words import summarise
 
-        file: Any = self.held["file"]
-        found = written(folder, job, file, asking, finest=bool(self.made.get("finest", False)))
+        found = written(folder, job, self.held["file"], asking, self.held["defining"], self.held.get("second"))
         return summarise(folder, found, said, self.of)
