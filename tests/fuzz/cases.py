@@ -348,7 +348,16 @@ def described(folder: Path, random: Random) -> tuple[Path, Read]:
         path.write_bytes(_samples()[name] if random.random() < 0.3 else mutate.bytes_of(_samples()[name], random, 1))
     else:
         path = _columns(folder, "tidy", TIDY, random)
-    return path, lambda: gh.describe(path, accept=True, area="X" if random.random() < 0.3 else None)
+    area = "X" if random.random() < 0.3 else None
+
+    def read() -> None:
+        try:
+            gh.describe(path, accept=True, area=area)
+        except InputError as error:
+            asked = "that the tables do not tell" in str(error)  # questions about a column name no file
+            raise InputError(*((path.name,) if asked else ()), *error.args) from None
+
+    return path, read
 
 
 TIDY = "district,sex,age,count\n" + "".join(
