@@ -354,12 +354,13 @@ def described(folder: Path, random: Random) -> tuple[Path, Read]:
         try:
             gh.describe(path, accept=True, area=area)
         except InputError as error:
-            asked = "that the tables do not tell" in str(error)  # questions about a column name no file
+            asked = any(said in str(error) for said in ABOUT_A_COLUMN)
             raise InputError(*((path.name,) if asked else ()), *error.args) from None
 
     return path, read
 
 
+ABOUT_A_COLUMN = ("that the tables do not tell", "is a part of itself")  # of all files: such a complaint names none
 TIDY = "district,sex,age,count\n" + "".join(
     f"{place},{sex},{age},{times * some}\n"
     for place, times in (("A1", 1), ("A2", 2), ("Total", 3))
