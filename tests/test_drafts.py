@@ -151,6 +151,25 @@ def test_what_killed_runs_left_is_removed_and_nothing_else(records: Path, tmp_pa
         assert (alive / "half.csv").exists()
 
 
+@pytest.mark.parametrize("single", [True, False], ids=["a file", "a folder"])
+def test_unfinished_work_does_not_follow_links(single: bool, tables: Path, tmp_path: Path) -> None:
+    """Whoever can write beside the output could have it drafted, for them to read, in a folder of their own."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir(mode=0o755)
+    out = tmp_path / "shared" / ("t.csv" if single else "rebuilt")
+    room = draft.room_of(out) if single else out / "ledger"
+    room.parent.mkdir(parents=True)
+    room.symlink_to(theirs)
+    protect = ("protect", "round", tables, *SCENARIO, "--base", 3, "--out", out)
+    rebuild = ("reconstruct", tables, *SCENARIO, "--workers", 1, "--out", out)
+    said = good(tool(*(protect if single else rebuild)), code=2).err
+    assert "is no folder of yours" in said or "files that are not ours" in said
+    assert not _names(theirs) and theirs.stat().st_mode & 0o777 == 0o755
+    room.unlink()
+    room.mkdir()
+    good(tool(*(protect if single else rebuild)))
+
+
 def test_two_runs_do_not_write_one_file(records: Path, tmp_path: Path) -> None:
     out = tmp_path / "t.csv"
     room = draft.room_of(out)

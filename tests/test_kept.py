@@ -133,6 +133,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "nothing": lambda content: b"",
     "a line": lambda content: b"\n",
     "a list": lambda content: b"[]\n" + content,
+    "lists in lists": lambda content: b"[" * 200_000 + b"\n" + content,
     "another size": lambda content: content.replace(b'"codes", "int16", [', b'"codes", "int16", [1', 1),
     "objects": lambda content: content.replace(b'"int64"', b'"object"', 1),
     "without total": lambda content: content.replace(b'"total_known": ', b'"total_known": 1', 1),

@@ -9,6 +9,7 @@ import resource
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 import zlib
 from contextlib import suppress
@@ -499,6 +500,20 @@ def test_a_number_that_is_not_whole_but_rounds_to_one_is_refused(tmp_path: Path,
     (chunk,) = source.chunks()
     refused(whole_numbers, source, chunk, "a", 9, words=("input.csv, line 3", "whole number from 0 to 9"))
     assert whole_numbers(source, Chunk(chunk.frame.head(1), 2, 1.0), "a", 9).tolist() == [1]
+
+
+def test_codes_that_are_far_apart_cost_no_list_of_all_between(tmp_path: Path) -> None:
+    """Found by the fuzzer: a code 2000000000 beside small ones took all memory when the first record was read."""
+    scenario = load(str(own(tmp_path, ('codes = ["0", "1"]', 'codes = ["0", "20000000"]'))))
+    path = tmp_path / "records.csv"
+    path.write_text("house,colour,size,owner\n111,red,1,20000000\n112,blue,0,0\n")
+    tracemalloc.start()
+    try:
+        (frame,) = open_records(path, scenario).frames()
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
+    assert len(frame) == 2
 
 
 def test_half_a_year_of_a_sample_is_refused(tmp_path: Path) -> None:

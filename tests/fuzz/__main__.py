@@ -35,9 +35,10 @@ def main() -> int:
             where.mkdir(parents=True, exist_ok=True)
             print(run((given.kind or ["scenario"])[0], given.case, where))
         return 0
-    found = Fuzzed()
+    found, told = Fuzzed(), 0
     for found in fuzz(cases(given.seed, given.minutes, given.kind or [*KINDS])):
-        if found.wrong and len(found.wrong) % 20 == 0:
+        if len(found.wrong) // 20 > told:
+            told = len(found.wrong) // 20
             print(f"{len(found.wrong)} wrong so far; the last: {found.wrong[-1]}", file=sys.stderr)
     print(f"seed {given.seed}\n{found.told()}")
     return 1 if found.wrong else 0

@@ -20,7 +20,7 @@ from typing import overload
 
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file, private_folder
-from glasshouse.files.rooms import JOURNAL, UNFINISHED, locked, sync
+from glasshouse.files.rooms import JOURNAL, UNFINISHED, locked, refuse_strange, sync
 
 Moves = Sequence[tuple[Path, Path]]  # from the draft to its name; the manifest is the last
 
@@ -113,6 +113,7 @@ def _move(draft: Path, final: Path) -> None:
 def drafting(out: Path) -> Iterator[Path]:
     """The room of a single file, locked; gone afterwards. A result that a killed run left there gets its names."""
     room = room_of(out)
+    refuse_strange(room)
     with private_folder(room), locked(room, f"another run is writing {out}; wait for it"):
         try:
             if committed(room):

@@ -17,7 +17,7 @@ from glasshouse.engine.manifest import Manifest, Occupied, sha256
 from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_folder
-from glasshouse.files.rooms import LOCK, UNFINISHED, busy, locked, sweep
+from glasshouse.files.rooms import LOCK, UNFINISHED, busy, locked, refuse_strange, sweep
 
 LEDGER = "ledger"  # where units are kept until the result is whole, and the draft of the result
 DRAFT = "draft"
@@ -105,6 +105,7 @@ class Folder:
         A run that ends badly before its first unit is done leaves nothing behind, unless it has written other files.
         """
         ledger = self.ledger
+        refuse_strange(ledger.folder)
         with private_folder(ledger.folder), self._locked():
             try:
                 sweep(self.path)

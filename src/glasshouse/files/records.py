@@ -212,7 +212,7 @@ def _positions(source: Source, chunk: Chunk, name: str, codes: list[str]) -> NDA
             [float(code) if values.dtype == pl.Float64 else int(code) for code in codes], dtype=values.dtype
         )
         lowest, highest = int(codes[0]), int(codes[-1])
-        if values.dtype == pl.Int64 and [int(code) for code in codes] == list(range(lowest, highest + 1)):
+        if values.dtype == pl.Int64 and all(int(code) == at for at, code in enumerate(codes, lowest)):
             found = (values - lowest).set(
                 ~values.is_between(lowest, highest), None
             )  # the codes count up: no look-up needed

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,6 +40,17 @@ def held(path: Path) -> int | None:
         raise
     os.close(handle)
     return None
+
+
+def refuse_strange(folder: Path) -> None:
+    """Refuse a place for unfinished work that somebody else has put there: a link to elsewhere, or their own folder."""
+    with suppress(FileNotFoundError):
+        told = folder.lstat()
+        if not stat.S_ISDIR(told.st_mode) or told.st_uid != os.getuid():
+            raise InputError(
+                f"{folder} is no folder of yours, and unfinished work would lie in it; remove it, or name another "
+                "place to write"
+            )
 
 
 @contextmanager

@@ -187,7 +187,7 @@ def _categories(name: str, members: Mapping[Key, Tree], inquiry: Inquiry) -> Att
     def levels(node: int, above: tuple[int, ...] = ()) -> Levels:
         if node in above:
             raise InputError(
-                f"'{name}': '{nodes[node][0]}' is a part of itself; expected groups of other codes (--group)"
+                f"'{name}': '{nodes[node][0] or 'blank'}' is a part of itself; expected groups of other codes (--group)"
             )
         if node in level:
             return frozenset([level[node]])

@@ -113,7 +113,7 @@ def read(key: str) -> Kept | None:
     at = folder()
     if at is None:
         return None
-    with suppress(OSError, ValueError, TypeError, KeyError):  # whatever is wrong with it, it can be worked out again
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):  # else it is worked out again
         path = at / f"{key}{ENDING}"
         if not _private(os.lstat(at), stat.S_ISDIR):
             return None
