@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 ONLY ?=
+# Python keeps what it compiles, also where the environment says not to: workers, and hundreds of commands, read it.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: audit test test-all bench lint lowest clean
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,11 +64,25 @@ T6 = { title = "Size by owner", level = "street", by = ["size", "owner"], also =
 """
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Modules and tests stay to the end: whoever looks for garbage among them again and again finds none."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def kept_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tables that tests compile are kept for this session and its processes, not in the home of whoever runs it."""
+    base = tmp_path_factory.getbasetemp()
+    among = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base  # all workers of a session keep them once
     with pytest.MonkeyPatch.context() as changed:
-        changed.setenv(VARIABLE, str(tmp_path_factory.mktemp("compiled")))
+        changed.setenv(VARIABLE, str(among / "compiled"))
         yield
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -52,9 +53,20 @@ def noun(path: Path) -> str:
     return path.relative_to(SRC).parts[0].removesuffix(".py")
 
 
+def nodes_of(text: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(text)))
+
+
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return nodes_of(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _put_away() -> Iterator[None]:
+    """A million nodes are no burden to the tests after these."""
+    yield
+    nodes.cache_clear()
 
 
 @cache
@@ -132,13 +144,13 @@ def test_each_solver_has_one_importer(library: str) -> None:
 
 def test_no_scenario_is_named_in_code_outside_examples() -> None:
     """Convention 3: a new country's tables are a new folder, not new code. Examples of commands may name one."""
+    known = known_scenarios()
     for path in MODULES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        told = {id(inner) for call in ast.walk(tree) if _tells(call) for inner in ast.walk(call)}
-        told |= {id(default) for node in ast.walk(tree) for default in _defaults(node)}
-        for node in ast.walk(tree):
+        told = {id(inner) for call in nodes(path) if _tells(call) for inner in ast.walk(call)}
+        told |= {id(default) for node in nodes(path) for default in _defaults(node)}
+        for node in nodes(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
-                named = [name for name in known_scenarios() if name in node.value]
+                named = [name for name in known if name in node.value]
                 assert not named or path.is_relative_to(SRC / "cli"), f"{path}:{node.lineno} names {named[0]}"
 
 
@@ -187,7 +199,9 @@ def test_what_is_handed_over_has_a_type() -> None:
 
 def test_every_module_answers_a_question() -> None:
     for path in MODULES:
-        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        tree = nodes(path)[0]
+        assert isinstance(tree, ast.Module)
+        docstring = ast.get_docstring(tree)
         assert docstring, f"{path} has no docstring"
 
 
@@ -251,20 +265,19 @@ STILL_NAMED: dict[str, set[str]] = {
 }
 
 
-def country_words(text: str) -> set[str]:
+def country_words(code: tuple[ast.AST, ...]) -> set[str]:
     """One country's attributes, levels and code lengths in the code of a module; docstrings may give examples."""
-    tree = ast.parse(text)
     described = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in code
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    described |= {id(inner) for node in ast.walk(tree) if _tells(node) for inner in ast.walk(node)}
+    described |= {id(inner) for node in code if _tells(node) for inner in ast.walk(node)}
     found: set[str] = set()
     perhaps: set[str] = set()
-    for node in ast.walk(tree):
+    for node in code:
         match node:
             case ast.Constant(value=str(said)) if id(node) not in described:
                 if said in VERBATIM:
@@ -317,7 +330,7 @@ def words_of(text: str) -> set[str]:
     ('LEVELS = {"state": 2, "county": 5}', {"state", "county"}),
 ])  # fmt: skip
 def test_what_is_of_one_country_is_found(text: str, expected: set[str]) -> None:
-    assert country_words(text) == expected
+    assert country_words(nodes_of(text)) == expected
 
 
 def test_no_country_is_named_in_code() -> None:
@@ -328,7 +341,7 @@ def test_no_country_is_named_in_code() -> None:
             continue
         name = path.relative_to(SRC).as_posix()
         place = next((place for place in STILL_NAMED if name.startswith(place)), "")
-        found = country_words(path.read_text(encoding="utf-8"))
+        found = country_words(nodes(path))
         assert found <= STILL_NAMED.get(place, set()), f"{name}: {found - STILL_NAMED.get(place, set())}"
         left.get(place, set()).difference_update(found)
     assert not any(left.values()), f"these are no longer named; take them off the list: {left}"

@@ -6,6 +6,7 @@ import json
 from itertools import pairwise, product
 from math import log
 from pathlib import Path
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -35,7 +36,6 @@ from .test_readme import ROOT, module
 made_part = module(ROOT / "docs" / "made_part.py")
 paper = module(ROOT / "docs" / "make_infer_table.py")
 R1, R2 = paper.RHO1, paper.RHO2
-NUMBERS = list(paper.numbers())
 
 rates = st.floats(-3, 1.5).map(lambda power: 10.0**power)
 priors = st.floats(0.001, 0.999)
@@ -44,25 +44,28 @@ priors = st.floats(0.001, 0.999)
 # Golden: every number of the paper
 
 
-@pytest.mark.parametrize(
-    "number", [n for n in NUMBERS if n.relation.startswith("same")], ids=lambda n: f"{n.where}: {n.what}"
-)
-def test_a_number_of_the_paper_is_reproduced(number: object) -> None:
-    assert number.agrees(number.ours), f"{number.paper} is printed, ours is {number.ours}"  # type: ignore[attr-defined]
+def test_every_number_of_the_paper_is_reproduced() -> None:
+    same = [n for n in paper.numbers() if n.relation.startswith("same")]
+    assert len(same) >= 76
+    wrong = [f"{n.where}: {n.what}: {n.paper} is printed, ours is {n.ours}" for n in same if not n.agrees(n.ours)]
+    assert not wrong
 
 
 def test_what_differs_has_a_reason_and_the_page_says_so() -> None:
-    different = [n for n in NUMBERS if not n.relation.startswith("same") and n.paper]
+    different = [n for n in paper.numbers() if not n.relation.startswith("same") and n.paper]
     assert len(different) <= 24
     made = made_part.part_of(paper.PAGE, "make_infer_table.py")
     assert made.rstrip() == paper.table().rstrip(), "run python docs/make_infer_table.py"
 
 
-@pytest.mark.parametrize("number", [n for n in NUMBERS if n.printed is not None], ids=lambda n: f"{n.where}: {n.what}")
-def test_the_printed_mode_is_near_what_is_printed(number: object) -> None:
+def test_the_printed_mode_is_near_what_is_printed() -> None:
     """Within 1.2 percentage points everywhere, also where nothing reproduces the paper."""
-    gap = number.printed * number.scale - float(number.paper.rstrip("%"))  # type: ignore[attr-defined]
-    assert abs(gap) < 1.2
+    gaps = {f"{n.where}: {n.what}": n.printed * n.scale - float(n.paper.rstrip("%")) for n in printed()}
+    assert len(gaps) >= 20 and {name: gap for name, gap in gaps.items() if not abs(gap) < 1.2} == {}
+
+
+def printed() -> list[Any]:
+    return [n for n in paper.numbers() if n.printed is not None]
 
 
 def test_the_findings_before_we_began() -> None:

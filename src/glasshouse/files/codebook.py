@@ -11,7 +11,8 @@ from glasshouse.errors import InputError
 from glasshouse.files.frames import Chunk, Source
 from glasshouse.files.places import PlaceColumns
 from glasshouse.limits import TEXT_FILE_BYTES
-from glasshouse.scenarios.load import Scenario, known_scenarios, load, spell
+from glasshouse.scenarios.load import Scenario, known_scenarios, load
+from glasshouse.scenarios.spelling import spell_lines
 
 ENDING = "_codebook.txt"
 _TOLD = 6  # tables named in a refusal
@@ -58,9 +59,11 @@ class Codebook:
         dataset = re.search(r"^Dataset: +(.+)$", text, re.M)
         return Codebook(
             {
-                f"{code}{line:03d}": spell(scenario.patterns[0], table, line)
+                f"{code}{line:03d}": name
                 for table, code in pairs
-                for line in range(1, lines.get(table, 0) + 1)
+                for line, name in enumerate(
+                    spell_lines(scenario.patterns[0], table, range(1, lines.get(table, 0) + 1)), 1
+                )
             },
             {table: titles.get(table, "") for table, _ in pairs} | titles,
             dataset[1].strip() if dataset else "",

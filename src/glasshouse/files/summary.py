@@ -19,7 +19,8 @@ from glasshouse.errors import InputError, unknown
 from glasshouse.files.archive import Chunk, SafeZip
 from glasshouse.files.output import private_file, private_folder
 from glasshouse.files.rooms import passing_folder
-from glasshouse.scenarios.load import Archive, Official, Scenario, spell
+from glasshouse.scenarios.load import Archive, Official, Scenario
+from glasshouse.scenarios.spelling import spell, spell_lines
 
 # The header's fields: first position (from 1) and length where widths are fixed, index where they are delimited.
 FIXED_LENGTH, FIXED = 500, {
@@ -65,8 +66,12 @@ class Segment:
 
     def variables(self, pattern: str) -> list[tuple[int, str, str]]:
         """The field number (from 0), table and variable of every count."""
-        lines = [(official.table, line) for official in self.tables for line in range(1, official.lines + 1)]
-        return [(index, table, spell(pattern, table, line)) for index, (table, line) in enumerate(lines, LINKS)]
+        names = [
+            (official.table, name)
+            for official in self.tables
+            for name in spell_lines(pattern, official.table, range(1, official.lines + 1))
+        ]
+        return [(index, *name) for index, name in enumerate(names, LINKS)]
 
 
 def segments_of(scenario: Scenario) -> tuple[Segment, ...]:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import resources
 from itertools import product
 from pathlib import Path
@@ -29,7 +29,7 @@ from glasshouse.scenarios.occupancy import read as read_occupancy
 from glasshouse.scenarios.parse import KINDS, Official, Parser, Toml, dict_of, only, within
 from glasshouse.scenarios.printed import read as read_printed
 from glasshouse.scenarios.shape import refuse_other_kinds
-from glasshouse.scenarios.spelling import bins, spell
+from glasshouse.scenarios.spelling import bins, spell, spell_lines
 from glasshouse.scenarios.toml import is_there, read_toml
 from glasshouse.text import harmful
 
@@ -96,12 +96,7 @@ class Scenario:
     @cached_property
     def official(self) -> dict[str, tuple[str, int]]:
         """Every spelling of every official variable, with its table and line."""
-        names: dict[str, tuple[str, int]] = {}
-        for pattern in reversed(self.patterns):
-            for entry in self.catalogue:
-                for line in range(1, entry.lines + 1):
-                    names[spell(pattern, entry.table, line)] = (entry.table, line)
-        return names | dict(self.spelled)
+        return _names(self.catalogue, self.patterns) | dict(self.spelled)
 
     def choose(self, tables: Iterable[str]) -> Scenario:
         """The same scenario with only some of its tables."""
@@ -404,6 +399,16 @@ class _Assembly:
         if sum(one.lines for one in found.values()) > LINES:
             raise InputError(f"{path.name}: more than {LINES:,} lines of tables; expected fewer")
         return found
+
+
+@lru_cache(maxsize=8)  # a scenario with other tables chosen has the same names
+def _names(catalogue: tuple[Official, ...], patterns: tuple[str, ...]) -> dict[str, tuple[str, int]]:
+    names: dict[str, tuple[str, int]] = {}
+    for pattern in reversed(patterns):
+        for entry in catalogue:
+            lines = range(1, entry.lines + 1)
+            names.update(zip(spell_lines(pattern, entry.table, lines), ((entry.table, n) for n in lines), strict=True))
+    return names
 
 
 def _refuse_doubles(tables: list[Table]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from glasshouse.errors import InputError, unknown
@@ -20,19 +20,25 @@ def spell(pattern: str, table: str, line: int) -> str:
     >>> spell("{letters}{number:3}{iteration:1}{line:3}", "PCT12", 3)
     'PCT0120003'
     """
+    return next(spell_lines(pattern, table, (line,)))
+
+
+def spell_lines(pattern: str, table: str, lines: Iterable[int]) -> Iterator[str]:
+    """The names of the variables of some lines of a table; the pattern is read once."""
     parts = re.fullmatch(r"([A-Za-z]+)([0-9]+)([A-Za-z]*)", table)
-    values = {"table": table, "line": str(line)}
+    values = {"table": table}
     if parts:
         values |= {"letters": parts[1], "number": parts[2], "iteration": parts[3]}
-
-    def fill(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise InputError(
-                f"variable pattern '{pattern}' has no meaning for table '{table}': '{match[1]}' is not known"
-            )
-        return values[match[1]].rjust(int(match[2] or 0), "0")
-
-    return re.sub(r"\{(\w+)(?::([0-9]))?\}", fill, pattern)
+    pieces: list[str | int] = []  # a number stands for the line, padded to that width
+    literals = re.split(r"\{(\w+)(?::([0-9]))?\}", pattern)
+    for plain, name, width in zip(literals[::3], [*literals[1::3], None], [*literals[2::3], None], strict=True):
+        pieces.append(plain)
+        if name is not None and name != "line" and name not in values:
+            raise InputError(f"variable pattern '{pattern}' has no meaning for table '{table}': '{name}' is not known")
+        if name is not None:
+            pieces.append(int(width or 0) if name == "line" else values[name].rjust(int(width or 0), "0"))
+    for line in lines:
+        yield "".join([piece if isinstance(piece, str) else str(line).rjust(piece, "0") for piece in pieces])
 
 
 def bins(text: str, top: int) -> list[range]:

@@ -61,7 +61,9 @@ class Printed:
             inside = cells.inside(predicate)
             codes, only = cells.codes[inside], []
             for column, at in enumerate(said.at):
-                covered = said.covers[column][np.unique(codes[:, at])].any(axis=0)
+                met = np.zeros(len(said.covers[column]), np.bool_)
+                met[codes[:, at]] = True  # quicker than sorting the codes of all cells
+                covered = said.covers[column][met].any(axis=0)
                 only.append(int(covered.argmax()) if covered.sum() == 1 else -1)
             apart = bool((inside & claimable.apart).any())
             line = _Line(numbers, predicate, np.array(only, np.int64), int(inside.sum()))
