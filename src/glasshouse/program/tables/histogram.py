@@ -23,7 +23,8 @@ from glasshouse.program.propagate import Array
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.tables.cells import Cells, partition
 from glasshouse.program.tables.live import Caps, Layout, live, placed
-from glasshouse.program.tables.rows import Limits, Rows, compile_rows
+from glasshouse.program.tables.rows import Limits, Rows, by_cell, compile_rows
+from glasshouse.program.tables.shared import shared_rows
 
 
 @dataclass(frozen=True)
@@ -58,15 +59,10 @@ class Compiled:
         return int(connected_components(rows.T @ rows, directed=False)[0])
 
     @cached_property
-    def rows_of(self) -> tuple[Array, NDArray[np.int32], Array]:
-        """The rows of each cell, and how often they count it."""
-        return _by_cell(self.own)
-
-    @cached_property
     def owned(self) -> tuple[Array, NDArray[np.int32]]:
         """For each difference the cells whose shortest row it is; cells in no row at all come last."""
         differences = self.own.differences
-        starts, rows, _ = self.rows_of
+        starts, rows, _ = self.own.of_cells
         sizes = np.diff(self.own.members[:differences].indptr)
         cell = np.repeat(np.arange(len(self.cells)), np.diff(starts))
         own = rows < differences
@@ -218,10 +214,14 @@ def _caps(compiled: Compiled, area: Area | None, tighten: bool, places: int) -> 
     if compiled.around is None:
         raise InputError("numbers of an area were given, but its tables were not compiled")
     area.check(places, len(compiled.around.variables))
-    upper, members = from_above(compiled.around, area, tighten=tighten)
-    by_cell = members.tocsc()
-    rows, times = by_cell.indices.astype(np.int64), by_cell.data.astype(np.int64)
-    return Caps(np.ascontiguousarray(upper), area.of, by_cell.indptr.astype(np.int64), rows, times)
+    around = compiled.around
+    if tighten:
+        upper = around.limits(area.lower, area.upper).upper
+        starts, rows, times = around.differences_of_cells if upper.shape[1] == around.differences else around.of_cells
+    else:
+        starts, rows, times = by_cell(around.members[around.differences :])
+        upper = around.printed(area.upper)
+    return Caps(np.ascontiguousarray(upper), area.of, starts, rows.astype(np.int64), times)
 
 
 def from_above(around: Rows, area: Area, *, tighten: bool) -> tuple[Count, sparse.csr_matrix]:
@@ -264,17 +264,8 @@ def gathered(problem: Problem, around: Rows, area: Area) -> Problem:
     limits = around.limits(area.lower, area.upper)
     areas = len(area.lower)
     area_of = area.of[programs.program_of]
-    row_starts, rows_of, times = _by_cell(around)
     width = limits.lower.shape[1]
-    lengths = np.diff(row_starts)[problem.cell]
-    variable = np.repeat(np.arange(len(problem.cell)), lengths)
-    within = np.arange(len(variable)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    entry = row_starts[problem.cell][variable] + within
-    row = rows_of[entry]
-    kept = ~limits.exact[area_of[variable]] | (row < around.differences)
-    key, variable, entry = (area_of[variable] * width + row)[kept], variable[kept], entry[kept]
-    number, row_of = np.unique(key, return_inverse=True)
-    order = np.lexsort((variable, row_of))
+    number, entries_of, variable, times = shared_rows(around, limits.exact, width, area_of, problem.cell)
     shared_lower, shared_upper = limits.lower.reshape(-1)[number], limits.upper.reshape(-1)[number]
     bad = limits.bad.copy()
     empty = np.ones(areas * width, np.bool_)  # rows without a cell: 0 must be possible
@@ -285,11 +276,11 @@ def gathered(problem: Problem, around: Rows, area: Area) -> Problem:
     # own rows of the programs, then the shared rows, area by area
     own_area = area.of[np.repeat(np.arange(len(programs)), np.diff(programs.row_first))]
     owners = np.concatenate([own_area, number // width])
-    sizes = np.concatenate([np.diff(programs.starts), np.bincount(row_of, minlength=len(number))])
+    sizes = np.concatenate([np.diff(programs.starts), entries_of])
     begins = np.concatenate([programs.starts[:-1], len(programs.index) + np.cumsum(sizes[len(own_area) :])
                              - sizes[len(own_area) :]])  # fmt: skip
-    entries = np.concatenate([programs.index, variable[order].astype(np.int32)])
-    values = np.concatenate([programs.coefficient, times[entry[order]]])
+    entries = np.concatenate([programs.index, variable])
+    values = np.concatenate([programs.coefficient, times])
     sequence = np.argsort(owners, kind="stable")
     sizes, begins = sizes[sequence], begins[sequence]
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -312,15 +303,8 @@ def gathered(problem: Problem, around: Rows, area: Area) -> Problem:
     return Problem(problem.compiled, problem.places, joint, problem.place, problem.cell, bad, of, fixed)
 
 
-def _by_cell(rows: Rows) -> tuple[Array, NDArray[np.int32], Array]:
-    """The rows of each cell, ascending: differences come first. Where each cell's begin, the rows, how often each."""
-    members = rows.members.tocsc()
-    members.sort_indices()
-    return members.indptr.astype(np.int64), members.indices.astype(np.int32), members.data.astype(np.int64)
-
-
 def _alone(compiled: Compiled, counts: Counts, columns: Array, limits: Limits, caps: Caps, direct: bool) -> Problem:
-    layout = Layout(*compiled.rows_of, *compiled.owned)
+    layout = Layout(*compiled.own.of_cells, *compiled.owned)
     flat = live(direct, counts.lower, columns, compiled.own.recipe, limits, layout, caps)
     programs = Programs(
         flat.first, np.zeros(len(flat.upper), np.int64), flat.upper, flat.row_first, flat.row_lower, flat.row_upper,

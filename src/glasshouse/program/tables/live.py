@@ -6,7 +6,7 @@ costs microseconds, however many cells its tables tell apart. What comes out are
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -98,7 +98,8 @@ def _room(places: int, lengths: tuple[int, int, int]) -> Flat:
 
 def _moved(flat: Flat, longer: Flat) -> Flat:
     """What is written so far, with more room after it."""
-    for old, new in zip(flat, longer, strict=True):
+    pairs: Any = zip(flat, longer, strict=True)
+    for old, new in pairs:
         new[: len(old)] = old
     return longer
 

@@ -58,7 +58,8 @@ def recipe_of(
     number = np.empty(made, np.int64)
     alone = int(own.sum())
     number[order] = alone + np.arange(made)
-    home = np.where(own, np.cumsum(own) - 1, number[home])
+    set_of, home = home[~own], np.cumsum(own) - 1
+    home[~own] = number[set_of]
     total = alone + made + others.shape[0]
     entries = [home[straight.col[~plain]], number[source], home[further.col]]
     ends = [number[straight.row[~plain]], number[sink], alone + made + further.row.astype(np.int64)]

@@ -75,7 +75,7 @@ def refine(
         raise InputError("the numbers of the area contradict each other")
     entry = np.repeat(np.arange(len(x)), x)
     row = prepared.row_of_cell[cell[entry]]
-    order = np.lexsort((rng.random(len(entry)), row))  # the records of each coarse row, shuffled
+    order = _by_row(rng.random(len(entry)), row)  # the records of each coarse row, shuffled
     count = limits.lower[0, prepared.rows]
     given = np.repeat(prepared.coarse_row, count)  # by coarse row, like the records in their order
     if len(given) != len(row) or (given != row[order]).any():
@@ -84,6 +84,15 @@ def refine(
     fine = np.empty(len(entry), np.int64)
     fine[order] = prepared.fine_cell[cell[entry[order]], rank]
     return entry, fine
+
+
+def _by_row(chance: NDArray[np.float64], row: Array) -> Array:
+    """The order by row, and within a row by chance."""
+    drawn = np.argsort(chance, kind="stable")
+    within = row[drawn]
+    if within.max(initial=0) < 2**16:
+        within = within.astype(np.uint16)  # numbers as short are sorted in one go
+    return np.asarray(drawn[np.argsort(within, kind="stable")])
 
 
 def _only_row(compiled: Compiled, which: str) -> Array:

@@ -21,6 +21,7 @@ from scipy import sparse
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.model.release import Table, counted
+from glasshouse.program.propagate import Array
 from glasshouse.program.tables.cells import Cells
 from glasshouse.program.tables.recipe import Recipe, differences_at, recipe_of
 
@@ -78,6 +79,16 @@ class Rows:
         """Where the variables stand among numbers that are theirs alone."""
         return np.arange(len(self.variables))
 
+    @cached_property
+    def of_cells(self) -> tuple[Array, NDArray[np.int32], Array]:
+        """The rows of each cell, and how often they count it."""
+        return by_cell(self.members)
+
+    @cached_property
+    def differences_of_cells(self) -> tuple[Array, NDArray[np.int32], Array]:
+        """The same, without the sets."""
+        return by_cell(self.members[: self.differences])
+
     def printed(self, upper: Count) -> Count:
         """The limits from above that the printed numbers themselves put on the sets (places x sets)."""
         sums = self.sums
@@ -87,6 +98,13 @@ class Rows:
                 nothing, upper, sums.indptr, sums.indices, self.partial, self.set_of, self.combine.shape[1], UNLIMITED
             )[1]
         )
+
+
+def by_cell(members: sparse.csr_matrix) -> tuple[Array, NDArray[np.int32], Array]:
+    """The rows of each cell, ascending: differences come first. Where each cell's begin, the rows, how often each."""
+    columns = members.tocsc()
+    columns.sort_indices()
+    return columns.indptr.astype(np.int64), columns.indices.astype(np.int32), columns.data.astype(np.int64)
 
 
 class Limits(NamedTuple):
