@@ -49,7 +49,7 @@ def overlap(start: np.ndarray) -> Cost:
 def test_a_better_start_is_a_solution_and_never_dearer(toy: tuple[Programs, np.ndarray]) -> None:
     part, x = toy
     for cost in (overlap(x), distance(x)):
-        found = descended(part.integer_program(cost.below), cost, x, LIMIT)
+        found = descended(part.integer_program(cost.below), cost, x, LIMIT, 4)
         assert part.fit(found)[0]
         assert int(cost.of(found).sum()) <= int(cost.of(x).sum())
 
@@ -62,7 +62,7 @@ def test_a_start_without_limits_stays_as_it_is() -> None:
     )  # fmt: skip
     x = np.array([1, 2])
     steep = Cost(np.full(2, 10**6), np.full(2, -(10**6)), x)
-    assert descended(program, steep, x, LIMIT) is x
+    assert descended(program, steep, x, LIMIT, 4) is x
 
 
 @given(transports())

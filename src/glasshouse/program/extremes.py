@@ -238,18 +238,20 @@ class Extremes:
         """
         if self.kept is None:
             return
-        end, program = ends[at], replace(self.kept.program, cost=cost)
+        end, program = ends[at], self.kept.program
         relaxed = self.kept.relax(cost, self.ladder.limit)
         if relaxed.x is None or relaxed.duals is None:
             return
-        floor = dual_bound(program, relaxed.duals, wanted=end.which * int(end.met[number]))
+        floor = dual_bound(program, relaxed.duals, cost, wanted=end.which * int(end.met[number]))
         if floor is None:
             return
         _learn(end, number, floor, Proof.EXACT, holds_for())
         if end.met[number] == end.bound[number]:
             return
         near = np.rint(relaxed.x).astype(np.int64)
-        x = near if program.fits(near) else self._among(program, np.flatnonzero(self.used | (relaxed.x > WHOLE)))
+        x = near
+        if not program.fits(near):
+            x = self._among(replace(program, cost=cost), np.flatnonzero(self.used | (relaxed.x > WHOLE)))
         if x is not None:
             self.used = (self.start > 0) | (x > 0) | (program.lower != 0)
             _meet_all(ends, x)

@@ -35,6 +35,7 @@ NODES = 100  # steps of a search before the solver is asked; more settles few pa
 GUIDED = 500  # steps of a search that has the multipliers of a solver's relaxation
 GUIDED_LAST = 40  # times as many steps for what two solvers leave open
 FINDING = 0.25  # of the effort of branch and bound, where it is to find a good solution and not to prove it
+DESCENTS, FURTHER = 4, 12  # to a better start: before the search that the multipliers guide, and after it
 
 
 ORDER = (Proof.EXACT, Proof.TWO_ENGINES, Proof.UNDECIDED)  # from the strongest to the weakest
@@ -65,7 +66,7 @@ class Memory(dict[bytes, Any]):
         numbers = part.lower, part.upper, part.row_lower, part.row_upper, part.starts, part.index, part.coefficient
         digest = blake2b(digest_size=32)
         for one in (*numbers, *asked):
-            shown = f"{one.dtype}{one.shape}" if isinstance(one, np.ndarray) else repr(one)
+            shown = f"{one.dtype.str}{one.shape}" if isinstance(one, np.ndarray) else repr(one)
             digest.update(shown.encode() + b";")
             if isinstance(one, np.ndarray):
                 digest.update(np.ascontiguousarray(one).data)
@@ -211,7 +212,8 @@ def _solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None) -> S
     looked for. If it takes too long it is tried again when a solver has found the likely best solution, and for longer
     when two solvers leave it open.
     """
-    straight = straighten(part.integer_program(cost.below), cost)
+    bent = part.integer_program(cost.below)
+    straight = straighten(bent, cost)
 
     def told(x: Array, *, best: bool) -> Solution:
         value = int(cost.of(x).sum()) - straight.left_out
@@ -223,17 +225,23 @@ def _solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None) -> S
         x = start if held is None or held.x is None else straight.gathered(held.x)
         if x is None:
             return None
-        if len(straight.second) and turn == 0 and relaxed.duals is not None and ladder.limit.branches:
-            x = descended(part.integer_program(cost.below), cost, x, ladder.limit)
+        if straight.weak and turn == 0 and relaxed.duals is not None and ladder.limit.branches:
+            x = descended(bent, cost, x, ladder.limit, DESCENTS)
         if relaxed.floor is not None and int(cost.of(x).sum()) - straight.left_out <= relaxed.floor:
             return told(x, best=True)  # nothing is cheaper than what is known
         found = None
         if relaxed.duals is not None and ladder.guided:
             steps = ladder.guided * (GUIDED_LAST if turn == 2 else 1)
             found = search.minimise_guided(part, cost, steps, x, relaxed.duals)
-        return told(x if found is None else found.x, best=found is not None and bool(found.exhausted[0]))
+        if found is not None:
+            x = found.x
+            if found.exhausted[0]:
+                return told(x, best=True)
+        if straight.weak and turn == 0 and ladder.limit.branches:
+            x = descended(bent, cost, x, ladder.limit, FURTHER, seed=1)  # cuts and cases need the best there is
+        return told(x, best=False)
 
-    solution = escalate(straight.program, ladder, guided, weak=len(straight.second) > 0)
+    solution = escalate(straight.program, ladder, guided, weak=straight.weak)
     if solution.floor is not None:
         solution = replace(solution, floor=solution.floor + straight.left_out)
     if solution.x is not None:

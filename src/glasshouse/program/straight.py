@@ -21,7 +21,7 @@ from glasshouse.program.integer import SAFE, IntegerProgram, Limit, largest
 from glasshouse.program.propagate import Array
 
 UNIT = 1000  # slopes are rounded to this fraction
-DESCENTS, ROUNDS = 12, 6  # beginnings, and vertices from each
+ROUNDS = 6  # vertices from each beginning
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class Straight:
     second: Array  # variables that have a second one
     switched: Array  # and, of these, a switch
     left_out: int  # what lies before the knots, in costs that begin beyond them
+
+    @property
+    def weak(self) -> bool:
+        """Does the relaxation tell little? It makes what lies beyond a knot cheaper than it is."""
+        return len(self.second) > 0
 
     def gathered(self, x: Array) -> Array:
         """An x of the bent program."""
@@ -100,16 +105,16 @@ def _falling(cost: Cost, lower: Array, upper: Array, second: Array) -> tuple[Arr
     return falling[two], falling[~two]
 
 
-def descended(program: IntegerProgram, cost: Cost, x: Array, limit: Limit) -> Array:
+def descended(program: IntegerProgram, cost: Cost, x: Array, limit: Limit, descents: int, seed: int = 0) -> Array:
     """A solution that costs no more than x, and mostly less: the best whole vertex of a few descents.
 
     The first begins with the chords of all costs, the others at the best solution with slopes that are changed by
-    chance (always the same).
+    chance (the same for the same seed).
     """
     steepest = max(largest(cost.below), largest(cost.above))
     if UNIT * steepest * max(largest(program.lower), largest(program.upper), largest(cost.knot)) >= SAFE:
         return x  # without limits there are no chords
-    kept, random, lower = Kept(program), np.random.default_rng(0), program.lower
+    kept, random, lower = Kept(program), np.random.default_rng(seed), program.lower
     base, best = cost.of(lower), int(cost.of(x).sum())
 
     def chords(at: Array, otherwise: Array) -> Array:
@@ -117,7 +122,7 @@ def descended(program: IntegerProgram, cost: Cost, x: Array, limit: Limit) -> Ar
         return np.where(at > lower, UNIT * (cost.of(at) - base) // np.maximum(at - lower, 1), otherwise)
 
     widest = chords(program.upper, np.zeros_like(base))
-    for descent in range(DESCENTS):
+    for descent in range(descents):
         slopes = widest
         if descent:
             slopes = chords(x, widest) * random.integers(UNIT // 2, 3 * UNIT // 2, len(x)) // UNIT
