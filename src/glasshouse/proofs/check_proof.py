@@ -309,6 +309,9 @@ class Model:
     def __init__(self, fact: Fact, published: Published, kinds: Kinds, used: Iterable[str]) -> None:
         self.fact, self.published, self.kinds, self.defined = fact, published, kinds, published.defined
         self.numbers = {place: kinds.numbers(place) for place in fact.places}  # of each place, with their boxes
+        self.named: dict[tuple[str, str], Key] = {}  # by code and name
+        for key in (key for some in self.numbers.values() for key in some):
+            self.named.setdefault(key[1:], key)
         self.used, total = (dict.fromkeys(map(self.number, names)) for names in (used, fact.total))
         self.total = sum(self.ends(key)[0] for key in total)
         once = len(total) == len(fact.total) and all(low == high for low, high in map(self.ends, total))
@@ -353,10 +356,8 @@ class Model:
     def number(self, name: str) -> Key:
         """The published number that a row is. NAME alone is of the first place, NAME@CODE of another or an area."""
         variable, _, code = name.rstrip("<>").partition("@")
-        wanted = (code or self.fact.places[0], variable)
-        some = (key for keys in self.numbers.values() for key in keys if key[1:] == wanted)
-        found = next((key for key in some if code or key[0] in self.defined.own), None)
-        if found is None:
+        found = self.named.get((code or self.fact.places[0], variable))
+        if found is None or not (code or found[0] in self.defined.own):
             raise Refused(f"{name[:80]} is no published number of the fact's places and levels")
         return found
 
@@ -504,7 +505,8 @@ def recounted(text: str, model: Model) -> tuple[int, str]:
                 raise ValueError
             found[place, tuple(one for _, one in told)] += times
             asked += times * fact.times(record, place)
-            counted.update({key: times * (boxes & bits).bit_count() for key, bits in numbers[place].items()})
+            met = ((key, boxes & bits) for key, bits in numbers[place].items() if boxes & bits)
+            counted.update({key: times * bits.bit_count() for key, bits in met})
     every = {key for some in numbers.values() for key in some}
     for key in (set(model.used) if fact.kind == "contradiction" else every) - without:
         low, high = model.ends(key)
