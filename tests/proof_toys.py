@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -138,6 +139,17 @@ def facts(definitions: Json, rows: Rows, records: dict[str, list[tuple[int, ...]
             if most is not None:
                 yield base | {"fact": "most", "where": where, "bound": most}
     if definitions["numbers"]["street"] and len(records["A1a"]) + len(records["A1b"]) <= 5:  # both together
+        compare = [definitions["compare"][one["name"]] for one in definitions["attributes"]]
+        kinds = {
+            place: Counter(tuple(of[level] for of, level in zip(compare, one, strict=True)) for one in some)
+            for place, some in records.items()
+        }
+        listed = {place: [[count, *kind] for kind, count in sorted(some.items())] for place, some in kinds.items()}
+        for mine in (listed, {"A1b": listed["A1b"]}):  # compared place by place, the street's numbers met exactly
+            said = {"fact": "overlap", "places": list(PLACES), "levels": ["house", "street"], "records": mine}
+            best = extreme(definitions, rows, said)
+            if best:
+                yield said | {"bound": best, "total": [f"T_01@{place}" for place in mine]}
         base = {"places": ["A1a", "A1b"], "levels": ["house", "street"], "where": [{"a0": "0"}]}
         for said in (base, base | {"within": ["A1b"]}):
             for side in ("least", "most"):
@@ -168,11 +180,12 @@ def _value(definitions: Json, said: Json, x: dict[tuple[str, tuple[int, ...]], i
         within = said.get("within", said["places"])
         return sum(times * _times(said["where"], kind) for (place, kind), times in x.items() if place in within)
     compare = [definitions["compare"][one["name"]] for one in definitions["attributes"]]
-    have: dict[tuple[int, ...], int] = {}
-    for (_, kind), times in x.items():
+    have: dict[tuple[str, tuple[int, ...]], int] = {}
+    for (place, kind), times in x.items():
         classes = tuple(of[level] for of, level in zip(compare, kind, strict=True))
-        have[classes] = have.get(classes, 0) + times
-    return sum(min(count, have.get(tuple(kind), 0)) for count, *kind in said["records"])
+        have[place, classes] = have.get((place, classes), 0) + times
+    listed = said["records"] if isinstance(said["records"], dict) else {said["places"][0]: said["records"]}
+    return sum(min(count, have.get((p, tuple(kind)), 0)) for p, some in listed.items() for count, *kind in some)
 
 
 def histograms(

@@ -127,7 +127,8 @@ def mutate(definitions: Json, rows: Rows, text: str, rng: Random) -> tuple[Json,
         said = json.loads(lines[at][7:])
         some = rng.choice(["records", "levels", "where", "kind", "places"])
         if some == "records" and said.get("records"):
-            rng.choice(said["records"])[rng.randrange(4)] += rng.choice([-1, 1])
+            some = said["records"] if isinstance(said["records"], list) else rng.choice([*said["records"].values()])
+            rng.choice(some)[rng.randrange(4)] += rng.choice([-1, 1])
         elif some == "levels":
             said["levels"] = rng.choice([["house"], ["house", "street"], ["street"]])
         elif some == "where" and said.get("where"):

@@ -192,15 +192,50 @@ def test_numbers_that_contradict_are_named(tmp_path: Path) -> None:
     assert bounds.prove(tables, scenario=scenario, facts="contradiction", workers=1).index.equals(said)
 
 
-def test_what_places_owe_to_their_neighbours_is_not_called_certified(tmp_path: Path) -> None:
-    """Certificates are about single places; of places solved together less is shown, and said."""
+def test_what_places_owe_to_their_neighbours_is_certified(tmp_path: Path) -> None:
+    """Places solved together: what needs the whole area has certificates about it, and the area has its own."""
     tables, scenario = tmp_path / "norland.csv", str(NORLAND / "scenario")
     gh.tabulate(NORLAND / "records.csv", scenario=scenario, out=tables)
-    alone = gh.vary(tables, scenario=scenario, out=tmp_path / "alone", workers=1).places
-    joint = gh.vary(tables, scenario=scenario, scope="town", out=tmp_path / "joint", workers=1).places
-    found = gh.prove(tmp_path / "joint", tables=tables, scenario=scenario, out=tmp_path / "p", workers=1)
-    more = joint.filter(joint["certain"] > alone["certain"])["ward"]
+    alone = gh.vary(tables, scenario=scenario, workers=1).places
+    joint = gh.vary(tables, scenario=scenario, scope="town", workers=1)
+    found = joint.prove(tables, scenario=scenario, out=tmp_path / "p", workers=1)
+    assert set(found.index["status"]) == {"certified"}
+    more = set(joint.places.filter(joint.places["certain"] > alone["certain"])["ward"])
+    said = found.index.filter((pl.col("fact") == "certain") & pl.col("place").is_in(more))
+    assert more and said.height == len(more) and said["statement"].str.contains("and of the town around").all()
+    areas = {fact: found.index.filter(pl.col("fact") == f"area {fact}") for fact in ("solvar", "certain")}
+    assert all(set(some["place"]) == set(joint.areas["town"]) for some in areas.values())
+    for town, population, distance in joint.areas.select("town", "population", "distance").iter_rows():
+        statement = areas["solvar"].filter(pl.col("place") == town)["statement"][0]
+        overlap = population - distance // 2
+        assert f"at least {overlap} of the {population} records named, and {population} in all; one that" in statement
+    assert found.summary.records_certain == joint.places["certain"].sum()
+    for path in (tmp_path / "p").glob("*.vipr"):
+        assert not vipr_grammar.refused(path.read_text())
+    assert gh.check_proof(tmp_path / "p", tables=tables).code == 0
+
+
+def test_what_rests_on_all_places_being_there_is_not_called_certified_of_an_excerpt(tmp_path: Path) -> None:
+    """The checker sees which places there are in a long CSV alone."""
+    tables, scenario = tmp_path / "norland.parquet", str(NORLAND / "scenario")
+    gh.tabulate(NORLAND / "records.csv", scenario=scenario, out=tables)
+    alone = gh.vary(tables, scenario=scenario, workers=1).places
+    joint = gh.vary(tables, scenario=scenario, scope="town", workers=1)
+    found = joint.prove(tables, scenario=scenario, workers=1)
+    more = joint.places.filter(joint.places["certain"] > alone["certain"])["ward"]
     status = dict(found.index.filter(pl.col("fact") == "certain").select("place", "status").iter_rows())
     assert len(more) and {status[place] for place in more} == {"weaker"}
     assert {status[place] for place in status if place not in set(more)} == {"certified"}
-    assert any("single places" in note for note in found.notes)
+    assert set(found.index.filter(pl.col("fact").str.starts_with("area"))["status"]) == {"open"}
+    assert any("cannot see that all places are there" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("jointly", [False, True])
+def test_differences_of_printed_numbers_need_no_rows_of_their_own(jointly: bool, tmp_path: Path) -> None:
+    """Of --tighten: a difference of two numbers of an area is a sum of rows."""
+    tables, scenario = tmp_path / "norland.csv", str(NORLAND / "scenario")
+    gh.tabulate(NORLAND / "records.csv", scenario=scenario, out=tables)
+    scope = {"scope": "town"} if jointly else {}
+    varied = gh.vary(tables, scenario=scenario, tighten=True, units=("NO01",), workers=1, **scope)
+    found = varied.prove(tables, scenario=scenario, units="NO01", workers=1)
+    assert found.index.height and set(found.index["status"]) == {"certified"}

@@ -43,6 +43,7 @@ class Varied:
     start_fits: NDArray[np.bool_]  # of each place: the given records fit all its limits
     asked: Problem  # of places alone
     farthest: Array  # the records found farthest from the start, as values of its variables
+    together: tuple[Problem, Array] | None = None  # jointly: the same of the places of an area at once
 
 
 def vary(
@@ -88,7 +89,8 @@ def vary(
     areas = _area(unit, alone.far, together.far)
     sure = np.maximum(sure, _certain_of(start, together))
     kinds = Kinds(compiled.cells, start.place, start.cell, start.counts, sure)
-    return Varied(places, areas, kinds, unique, alone.fits, alone.problem, alone.x)
+    both = together.problem, together.x
+    return Varied(places, areas, kinds, unique, alone.fits, alone.problem, alone.x, both)
 
 
 def _certain_of(start: Start, answer: _Answer) -> Count:

@@ -20,6 +20,7 @@ from glasshouse.program.integer import IntegerProgram, Limit
 from glasshouse.proofs.space import Ints, Space
 
 CASES, FEW = 4_000, 100  # of one fact; of a try that may be given up
+RELAXATIONS = 100_000  # of one fact; beyond them nothing more is shown
 DENOMINATORS = (1, 2, 6, 12, 60, 420, 5040, 720720, 2**24)
 _CLOSE, _WHOLE = 1e-6, 1e-6
 _LIMIT = Limit(effort=50.0)
@@ -53,8 +54,8 @@ class _Relaxed:
 class Derivation:
     """Lines that follow from the rows of a space."""
 
-    def __init__(self, space: Space, cases: int = CASES) -> None:
-        self.space, self.left = space, cases
+    def __init__(self, space: Space, cases: int = CASES, relaxations: int = RELAXATIONS) -> None:
+        self.space, self.left, self.relaxations = space, cases, relaxations
         self.lines: list[Line] = []
         self.known: list[int] = []  # lines that rest on no assumption, as further rows
         kinds = [kind for kind in range(len(space.counts)) if space.most[kind] >= 0]
@@ -105,6 +106,9 @@ class Derivation:
         return None if found is None else -(-found[0].numerator // found[0].denominator)
 
     def _relaxed(self, terms: Mapping[int, int], under: Sequence[int]) -> _Relaxed:
+        if not self.relaxations:
+            return _Relaxed(None, None)
+        self.relaxations -= 1
         matrix, low, high = self._with(under)
         cost = np.zeros(self.space.columns, np.int64)
         cost[list(terms)] = list(terms.values())

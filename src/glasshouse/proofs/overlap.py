@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from glasshouse.proofs.derivation import CASES, Derivation
+from glasshouse.proofs.derivation import CASES, RELAXATIONS, Derivation
 from glasshouse.proofs.space import Space
 
 FEWER = 50  # cases for a try at less
@@ -14,14 +14,20 @@ Parts = Sequence[tuple[Sequence[int], int]]  # kinds that stand or fall together
 
 
 def shown_overlap(
-    space: Space, target: int, parts: Parts, *, give_up: bool = False, cases: int = CASES
+    space: Space,
+    target: int,
+    parts: Parts,
+    *,
+    give_up: bool = False,
+    cases: int = CASES,
+    relaxations: int = RELAXATIONS,
 ) -> tuple[Derivation, int] | None:
     """Lines that show the largest overlap up to the target; None where not even 1 is shown.
 
     First one line for all. Then part by part: one line, lines for single kinds, chords, and cases at last; where there
     are too many cases, less is shown: 1 less, 2, 4, ... With `give_up` only the target itself will do.
     """
-    derived = Derivation(space, cases)
+    derived = Derivation(space, cases, relaxations)
     whole = {space.m(kind): 1 for kind in range(len(space.counts))}
     if derived.bounded(whole, target) is not None:
         return derived, target

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from glasshouse.model.records import UNLIMITED
-from glasshouse.proofs.check_proof import Fact, Key, Kinds, Published
+from glasshouse.proofs.check_proof import KINDS, Fact, Key, Kinds, Published
 
 Ints = NDArray[np.int64]
 
@@ -58,8 +58,11 @@ class Space:
         return self.groups + len(self.counts) + int(np.searchsorted(self.several, kind))
 
 
-def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
-    """All rows of a fact, of numbers that are not 0; of a contradiction, those that are 0 too."""
+def space_of(fact: Fact, published: Published, kinds: Kinds, most_kinds: int = KINDS) -> Space:
+    """All rows of a fact, of numbers that are not 0; of a contradiction, those that are 0 too.
+
+    Refused where more kinds of record are alive in all places.
+    """
     defined = published.defined
     numbers = list(kinds.of)
     width = sum(bits.bit_count() for bits in kinds.of.values())
@@ -78,7 +81,7 @@ def space_of(fact: Fact, published: Published, kinds: Kinds) -> Space:
         values = [published.value((level, code[level], name)) for level, name in numbers]
         high = np.array([UNLIMITED if top is None else top for _, top in values], np.int64)
         dead = 0 if shown else sum(kinds.of[numbers[at]] for at in np.flatnonzero(high == 0))
-        alive = kinds.alive(dead)
+        alive = kinds.alive(dead, most_kinds - len(records))
         records += [(place, record) for record, _, _ in alive]
         mask = (1 << width) - 1
         size = max((width + 7) // 8, 1)

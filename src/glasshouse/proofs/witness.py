@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +11,8 @@ from scipy import sparse
 from glasshouse.model.records import UNLIMITED, Codes
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit
-from glasshouse.proofs.check_proof import Kinds, Published
+from glasshouse.proofs.certificate import Witness
+from glasshouse.proofs.check_proof import Fact, Key, Kinds, Model, Published, Refused, recounted
 
 Classes = tuple[int, ...]
 
@@ -57,3 +59,58 @@ def realised(
     if found is None:
         return None
     return [(int(found[one]), *alive[one][0]) for one in np.flatnonzero(found)]
+
+
+def realised_together(
+    published: Published, kinds: Kinds, levels: tuple[str, ...], places: Sequence[str],
+    wanted: Mapping[str, Mapping[Classes, int]],
+) -> dict[str, list[tuple[int, ...]]] | None:  # fmt: skip
+    """Records of several places, so many in each class of each, that meet all numbers; None: not found."""
+    defined = published.defined
+    columns: list[tuple[str, tuple[int, ...]]] = []
+    entries: list[tuple[int, int, int]] = []
+    ends: list[tuple[int, int | None]] = [(count, count) for some in wanted.values() for count in some.values()]
+    demands = {(place, kind): row for row, (place, kind) in enumerate((p, k) for p in wanted for k in wanted[p])}
+    rows: dict[Key, int] = {}
+    for place in places:
+        keys = {key: (key[0], defined.area(place, key[0]), key[1]) for key in kinds.of}
+        dead = sum(bits for key, bits in kinds.of.items() if published.value(keys[key])[1] == 0)
+        for record, kind, boxes in kinds.alive(dead) if place in wanted else ():
+            if (place, kind) not in demands:
+                continue
+            entries.append((demands[place, kind], len(columns), 1))
+            for key, bits in kinds.of.items():
+                if boxes & bits and key[0] != defined.place:
+                    if keys[key] not in rows:
+                        rows[keys[key]] = len(ends)
+                        ends.append(published.value(keys[key]))
+                    entries.append((rows[keys[key]], len(columns), (boxes & bits).bit_count()))
+            columns.append((place, record))
+    if not entries or len({row for row, _, _ in entries if row < len(demands)}) < len(demands):
+        return None
+    at, column, times = (np.array(one, np.int64) for one in zip(*entries, strict=True))
+    matrix = sparse.csr_matrix((times, (at, column)), (len(ends), len(columns)), dtype=np.int64)
+    low = np.array([low for low, _ in ends], np.int64)
+    high = np.array([UNLIMITED if top is None else top for _, top in ends], np.int64)
+    zero = np.zeros(len(columns), np.int64)
+    program = IntegerProgram(
+        zero, zero, np.full_like(zero, UNLIMITED), low, high, matrix.indptr.astype(np.int64),
+        matrix.indices.astype(np.int32), matrix.data.astype(np.int64),
+    )  # fmt: skip
+    x = highs(program, Limit(effort=10.0)).x
+    if x is None:
+        return None
+    found: dict[str, list[tuple[int, ...]]] = {}
+    for (place, record), times_found in zip(columns, x.tolist(), strict=True):
+        if times_found:
+            found.setdefault(place, []).append((times_found, *record))
+    return found
+
+
+def fits(fact: Fact, published: Published, kinds: Kinds, witness: Witness) -> bool:
+    """Does the checker count this up to all numbers?"""
+    try:
+        recounted(json.dumps(witness.said()), Model(fact, published, kinds, ()))
+    except Refused:
+        return False
+    return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +15,11 @@ import polars as pl
 from glasshouse.attack.published import Published as Tables
 from glasshouse.attack.published import Unit
 from glasshouse.attack.vary import Varied, vary
+from glasshouse.commands.proving.areas import Around, SaidOfArea, facts_of_area, parts_of
 from glasshouse.commands.proving.chosen import CERTAIN, SOLVAR
 from glasshouse.commands.work.vary import Varying, start_records
 from glasshouse.engine.job import Done, Item
-from glasshouse.model.records import UNLIMITED, Codes
+from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import counts_everyone
 from glasshouse.model.schema import EVERYONE
 from glasshouse.program.integer import Proof
@@ -62,6 +63,7 @@ class Proving(Varying):
 
     definitions: bytes = b""
     said: Mapping[str, Said] = field(default_factory=dict)  # by place
+    areas: Mapping[str, SaidOfArea] = field(default_factory=dict)
     facts: frozenset[str] = frozenset()  # kinds of facts that are proved
 
     @cached_property
@@ -110,25 +112,41 @@ def total_names(tables: Tables) -> list[str]:
 def prove_unit(job: Proving, item: Item) -> Done:
     """One unit: of each of its places the certificates of what vary says."""
     place, codes, _ = start_records(job, item)
-    varied = vary(job.published, item.unit, place, codes, finest=job.finest, tighten=job.tighten, ladder=job.ladder)
-    published = held(job.defined, item.unit, job.area_level)
-    parts = _parts_of(varied)
+    varied = vary(
+        job.published, item.unit, place, codes, finest=job.finest, tighten=job.tighten, jointly=job.jointly,
+        ladder=job.ladder,
+    )  # fmt: skip
+    published, parts = held(job.defined, item.unit, job.area_level), parts_of(varied.asked)
+    starts = {code: in_full(codes[place == at]) for at, code in enumerate(item.unit.counts.places)}
     rows: list[tuple[object, ...]] = []
-    named = item.unit.named
+    named, arounds = item.unit.named, _arounds(job, item.unit, published, starts)
     for at, code in enumerate(item.unit.counts.places):
         if named[at] and varied.places.population[at] > 0:
-            about = _Place(job, published, varied, parts, at, code, codes[place == at])
+            around = arounds.get(int(item.unit.of[at]))
+            about = _Place(job, published, varied, parts, at, code, starts[code], around)
             rows += [(item.code, code, *one) for one in about.facts()]
+    if varied.together is not None and item.unit.areas is not None:
+        for number, code in enumerate(item.unit.areas.places):
+            inside, names = np.flatnonzero(item.unit.of == number), total_names(job.published)
+            facts = facts_of_area(arounds.get(number), code, varied, inside, job.areas[code], names, job.facts)
+            rows += [(item.code, code, *one) for one in facts] if len(inside) else []
     frame = pl.DataFrame(rows, schema=CERTIFICATES, orient="row")
     return Done({"certificates": frame}, {"places": int(named.sum())}, bool(varied.places.clock.any()))
 
 
-def _parts_of(varied: Varied) -> Array:
-    """Of each variable of what was asked, the part it is in; -1 where it is known."""
-    split = varied.asked.split()
-    label = np.full(len(split.lower), -1, np.int64)
-    label[split.origin] = np.repeat(np.arange(len(split.parts)), np.diff(split.parts.first))
-    return label
+def _arounds(
+    job: Proving, unit: Unit, published: Published, starts: Mapping[str, list[tuple[int, ...]]]
+) -> dict[int, Around]:
+    """The areas that are solved as a whole, if the checker sees that all their places are there."""
+    if not job.jointly or unit.areas is None or job.area_level is None or not job.defined.all_places:
+        return {}
+    place, found = job.scenario.geography.place, {}
+    levels = place, job.area_level
+    for number in range(len(unit.areas.places)):
+        inside = [code for at, code in enumerate(unit.counts.places) if unit.of[at] == number]
+        mine = {code: starts[code] for code in inside if starts[code]}
+        found[number] = Around(job.defined, job.kinds[levels], published, levels, tuple(inside), mine)
+    return found
 
 
 @dataclass(frozen=True)
@@ -141,7 +159,8 @@ class _Place:
     part_of: Array
     at: int
     code: str
-    codes: Codes
+    start: list[tuple[int, ...]]  # its records in full
+    around: Around | None  # the area, if that is solved as a whole
 
     def facts(self) -> Iterator[tuple[str, str, int, int, str, int, str]]:
         """What vary says: the name of each fact, its file, what was to be shown and was, its proof before, the text."""
@@ -160,7 +179,7 @@ class _Place:
             shown, text = 0, ""
             if found:
                 parts = self._parts(cells, overlap)
-                shown, text = self._shown(cells, counts, parts, found, total, farthest, said.proof)
+                shown, text = self._shown(cells, counts, parts, found, total, farthest, said.proof, said.overlap)
             for one in chosen:
                 wanted, before = (said.overlap, said.proof) if one == SOLVAR else (said.certain, said.certain_proof)
                 yield one, name if text else "", wanted, shown, before, population, text if one == chosen[0] else ""
@@ -169,7 +188,9 @@ class _Place:
             each = [([kind], int(certain[one])) for kind, one in enumerate(some)]
             shown, text = 0, ""
             if sure:
-                shown, text = self._shown(cells[some], certain[some], each, sure, [], farthest, said.certain_proof)
+                shown, text = self._shown(
+                    cells[some], certain[some], each, sure, [], farthest, said.certain_proof, said.certain
+                )
             name = f"{self.code}-certain.vipr" if text else ""
             yield CERTAIN, name, said.certain, shown, said.certain_proof, population, text
 
@@ -198,8 +219,12 @@ class _Place:
         total: list[str],
         farthest: Mapping[int, int],
         before: str,
+        target: int,
     ) -> tuple[int, str]:
-        """The overlap that is shown, and the text; first with the numbers of the place alone."""
+        """The overlap that is shown, and the text; first with the numbers of the place alone.
+
+        `wanted` is what is true of the place alone, with the area around as limits from above; jointly, the target is.
+        """
         classes = self.varied.kinds.cells.codes
         records = [[int(count), *map(int, classes[cell])] for cell, count in zip(cells, counts, strict=True)]
         best: tuple[int, str] = (0, "")
@@ -207,7 +232,7 @@ class _Place:
             said = {"fact": "overlap", "places": [self.code], "levels": list(levels), "records": records,
                     "bound": wanted}  # fmt: skip
             fact = Fact(json.dumps(said), self.job.defined)
-            last = len(levels) == len(list(self.job.kinds)[-1])
+            last = len(levels) == len(list(self.job.kinds)[-1]) and self.around is None
             cases = CASES if last and before != Proof.UNDECIDED else FEW
             found = shown_overlap(space_of(fact, self.published, kinds), wanted, parts, give_up=not last, cases=cases)
             if found is None or found[1] <= best[0]:
@@ -221,6 +246,13 @@ class _Place:
             best = shown, text
             if shown == wanted:
                 break
+        if self.around is not None and best[0] < target:
+            every = [(range(len(records)), target)]
+            more = self.around.shown({self.code: [tuple(one) for one in records]}, every, target, total, before)
+            best = max(best, more if more[0] else best)
+            if not best[0]:
+                shown_alone = replace(self, around=None)
+                return shown_alone._shown(cells, counts, parts, wanted, total, farthest, before, target)
         return best
 
     def _witnesses(self, levels: tuple[str, ...], kinds: Kinds, farthest: Mapping[int, int]) -> list[Witness]:
@@ -228,5 +260,5 @@ class _Place:
         classes = self.varied.kinds.cells.codes
         wanted: dict[Classes, int] = {tuple(map(int, classes[cell])): count for cell, count in farthest.items()}
         far = realised(self.published, kinds, levels, self.code, wanted)
-        found = [in_full(self.codes)] + ([far] if far is not None else [])
+        found = [self.start] + ([far] if far is not None else [])
         return [Witness({self.code: one}) for one in found]

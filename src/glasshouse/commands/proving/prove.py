@@ -149,6 +149,7 @@ class _Prove(Attack[Summary]):
         return opened
 
     def prepare(self, asking: Asking, job: Job, items: Iterator[Any], near: Path) -> Prepared:
+        from glasshouse.commands.proving.areas import said_of_areas
         from glasshouse.commands.proving.counts import Counting, asked_counts, conflicts_of, prove_counts
         from glasshouse.commands.proving.defining import defining
         from glasshouse.commands.proving.facts import CERTIFICATES, Proving, prove_unit, said_of
@@ -166,13 +167,15 @@ class _Prove(Attack[Summary]):
         self.held["defining"] = defining(job, file, finest=finest, assume=assume, plain=plain)
         about = self.held["defining"].content()
         if self.of == "vary":
+            jointly = bool(self.made["jointly"])
             asked = job.asking(
                 Proving,
                 finest=finest,
                 tighten=bool(self.made["tighten"]),
-                jointly=False,
+                jointly=jointly,
                 definitions=about,
                 said=said_of(self.result, asking.scenario),
+                areas=said_of_areas(self.result, job.area_level) if jointly and job.area_level else {},
                 facts=self.facts,
             )
             return Prepared(asked, items, prove_unit, {"certificates": CERTIFICATES})
@@ -220,14 +223,11 @@ class _Prove(Attack[Summary]):
 
     def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:
         notes = []
-        if self.made.get("jointly"):
+        if self.made.get("jointly") and not self.held["defining"].all_places:
             notes.append(
-                "note: the result is about whole areas too; certificates are about single places, with the numbers of "
-                "the area around as limits from above"
-            )
-        if self.made.get("tighten"):
-            notes.append(
-                "note: --tighten took differences of an area's numbers as limits; certificates rest on printed ones"
+                "note: the result is about whole areas, and the checker cannot see that all places are there: it "
+                "sees that in a long CSV that names every place; certificates are about single places, with the "
+                "numbers of the area around as limits from above"
             )
         if not self.held.get("covered", True):
             notes.append(
