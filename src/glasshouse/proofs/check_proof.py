@@ -250,7 +250,7 @@ class Kinds:
         area = {level: self.defined.area(place, level) for level, _ in self.of}  # the numbers that count its records
         return {(level, area[level], name): bits for (level, name), bits in self.of.items()}
 
-    def alive(self, dead: int) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    def alive(self, dead: int, most: int = KINDS) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]:
         """Kinds in none of the dead boxes: a record of each, the classes it is compared in, and the boxes it is in."""
         nodes: list[tuple[tuple[int, ...], tuple[int, ...], int]] = [((), (), -1)]
         for classes, over in zip(self.classes, [(dead | self.zeros) & one for one in self.ended], strict=True):
@@ -258,7 +258,7 @@ class Kinds:
             for record, kind, boxes in parents:
                 some = (one for one in classes.items() if not boxes & one[0][0] & over)
                 nodes += [((*record, level), (*kind, one), boxes & inside) for (inside, one), level in some]
-                need(len(nodes) <= self.most, "more kinds of record are told apart than this program counts")
+                need(len(nodes) <= min(self.most, most), "more kinds of record are told apart than this program counts")
         return nodes
 
 

@@ -12,7 +12,7 @@ from glasshouse.model.records import UNLIMITED, Codes
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit
 from glasshouse.proofs.certificate import Witness
-from glasshouse.proofs.check_proof import Fact, Key, Kinds, Model, Published, Refused, recounted
+from glasshouse.proofs.check_proof import Fact, Key, Kinds, Model, Published, Refused, form
 
 Classes = tuple[int, ...]
 
@@ -110,7 +110,8 @@ def realised_together(
 def fits(fact: Fact, published: Published, kinds: Kinds, witness: Witness) -> bool:
     """Does the checker count this up to all numbers?"""
     try:
-        recounted(json.dumps(witness.said()), Model(fact, published, kinds, ()))
+        with form("witness"):
+            Model(fact, published, kinds, ()).recounted(json.dumps(witness.said()))
     except Refused:
         return False
     return True
