@@ -31,6 +31,12 @@ def sessions(page: Path) -> list[str]:
     return re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
+@pytest.fixture
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions are typed as they stand, on a machine that starts no other processes for them."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+
+
 terminal = module(ROOT / "docs" / "make_terminal.py")
 village = module(ROOT / "examples" / "village" / "make.py")
 
@@ -51,6 +57,7 @@ def test_the_first_session_of_first_steps(
 
 
 @pytest.mark.parametrize(("number", "commands"), [pytest.param(1, 4, marks=pytest.mark.slow), (2, 3)])
+@pytest.mark.usefixtures("one_core")
 def test_the_other_sessions_of_first_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, commands: int
 ) -> None:
@@ -70,6 +77,7 @@ def test_the_seven_of_the_readme_are_those_of_the_example() -> None:
     assert shown == sessions(ROOT / "examples" / "seven-people" / "README.md")[0]  # which is run by test_examples
 
 
+@pytest.mark.usefixtures("one_core")
 def test_a_new_user_gets_from_a_table_to_a_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from glasshouse.errors import InputError
 from glasshouse.scenarios.load import Scenario, bins, known_scenarios, load, spell
+from glasshouse.scenarios.spelling import spell_lines
 
 from .conftest import TOY
 
@@ -110,6 +111,10 @@ def test_every_spelling_of_a_variable_is_known(sf1: Scenario, pl94: Scenario) ->
     assert pl94.official["P1_001N"] == ("P1", 1)
     assert sf1.official["P0050017"] == ("P5", 17)  # official, though no table of the scenario
     assert "P0050018" not in sf1.official
+    assert sf1.choose(["P1", "P12A"]).official == sf1.official  # whatever is chosen of its tables
+    changed = sf1.choose(["P1"]).official
+    changed.clear()  # what is kept for all choices is not at hand to be changed
+    assert sf1.choose(["P12A"]).official == sf1.official
 
 
 def test_redistricting_tables(pl94: Scenario) -> None:
@@ -187,3 +192,4 @@ def test_spelling() -> None:
     assert spell("{letters}{number:3}{iteration:1}{line:3}", "P12A", 3) == "P012A003"
     assert spell("{letters}{number:3}{iteration:1}{line:3}", "PCT12", 3) == "PCT0120003"
     assert spell("{table}-{line}", "households", 3) == "households-3"
+    assert list(spell_lines("{table}_{line:2}N", "P1", (9, 10, 100))) == ["P1_09N", "P1_10N", "P1_100N"]
