@@ -59,7 +59,7 @@ def check_proof(
         raise InputError(f"{proofs}: no {DEFINITIONS} there; expected the --out folder of prove")
     if not tables.exists():
         raise InputError(f"{tables}: there is no such file")
-    files = sorted(proofs.glob(f"*{VIPR}"))
+    files = sorted(path for path in proofs.glob(f"*{VIPR}") if path.is_file())  # no pipe, which would have no end
     made_from = _made_from(proofs / DEFINITIONS)
     reasons: list[str] = []
     published = tables
