@@ -59,7 +59,8 @@ def read_figures(texts: Iterable[str], where: str, thousands: str = "") -> Figur
             if len(marks) > MARKERS or len(text) > NAME_LENGTH or harmful(text) is not None:
                 raise InputError(
                     f"{where}: '{bare[:20]}' stands instead of a number, and {len(marks) - 1:,} other texts; "
-                    f"expected numbers, and at most {MARKERS} different marks of at most {NAME_LENGTH} letters that can be printed"
+                    f"expected numbers, and at most {MARKERS} different marks of at most {NAME_LENGTH} letters that "
+                    "can be printed"
                 )
     if len(separators) > 1:
         one, two = list(separators.values())[:2]
