@@ -531,8 +531,7 @@ def main(words: Sequence[str]) -> int:
     if len(words) < 3 or words[1] != "--tables":
         print(__doc__)
         return 2
-    found = sorted(path for path in Path(words[0]).rglob(f"*{VIPR}") if path.is_file())  # no pipe: it has no end
-    fine, files = 0, [Path(one) for one in words[3:]] or found
+    fine, files = 0, [Path(one) for one in words[3:]] or sorted(filter(Path.is_file, Path(words[0]).rglob("*" + VIPR)))
     try:
         for path, shown, said in check(Path(words[0]), Path(words[2]), files):
             fine += shown
