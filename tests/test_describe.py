@@ -356,13 +356,24 @@ def test_more_codes_than_an_attribute_can_have_are_refused(tmp_path: Path) -> No
         gh.describe(path)
 
 
-@pytest.mark.parametrize("wrong", [["1" * 100_000], [f"x{at}" for at in range(101)]], ids=["long", "many"])
+@pytest.mark.parametrize(
+    "wrong", [["1" * 100_000], [f"x{at}" for at in range(101)], ["a\x7f"]], ids=["long", "many", "odd"]
+)
 def test_texts_that_are_no_marks_are_refused_in_a_line(wrong: list[str], tmp_path: Path) -> None:
     """A number of 100,000 digits was taken for a mark, and repeated whole in what was asked."""
     rows = [("A1", f"s{at}", text) for at, text in enumerate(["1", "2", *wrong])]
     with pytest.raises(InputError, match=r"stands instead of a number.*at most 100 different marks") as caught:
         gh.describe(write(tmp_path / "a.csv", ("district", "sex", "count"), rows))
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("status", ["x" * 201, "a\x7f"])
+def test_a_status_that_no_scenario_can_name_is_refused_with_its_file(status: str, tmp_path: Path) -> None:
+    """Found by the fuzzer: it was written into a scenario, which then could not be read."""
+    header = ("district", "sex", "count", "status")
+    path = write(tmp_path / "a.csv", header, [("A1", "f", 1, "A"), ("A1", "m", 2, status)])
+    with pytest.raises(InputError, match=r"a\.csv: column 'status' has a code of"):
+        gh.describe(path, accept=True)
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=20), st.sampled_from(["", ",", " ", "'", "."]))

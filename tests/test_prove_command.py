@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -87,6 +88,18 @@ def test_strangers_check_with_python_alone(county: Path, proved: Proved) -> None
     said = [sys.executable, "-I", "-S", str(folder / "check_proof.py"), str(folder), "--tables"]
     ended = subprocess.run([*said, str(county / "tables.csv.gz")], capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and f"{proved.summary.files} accepted, 0 refused" in ended.stdout, ended
+
+
+def test_a_pipe_among_certificates_is_not_waited_for(county: Path, proved: Proved, tmp_path: Path) -> None:
+    """A folder may come from strangers, packed as they like; a pipe in it has nobody who writes."""
+    folder = tmp_path / "proofs"
+    shutil.copytree(county / "proofs", folder)
+    os.mkfifo(folder / "pipe.vipr")
+    fine = gh.check_proof(folder, tables=county / "tables.csv.gz")
+    assert fine.code == 1 and fine.summary.accepted == proved.summary.files
+    said = [sys.executable, "-I", "-S", str(folder / "check_proof.py"), str(folder), "--tables"]
+    ended = subprocess.run([*said, str(county / "tables.csv.gz")], capture_output=True, check=False, timeout=200)
+    assert ended.returncode == 1 and b"REFUSED pipe.vipr" in ended.stdout
 
 
 def test_certificates_are_of_the_published_grammar(county: Path, proved: Proved) -> None:

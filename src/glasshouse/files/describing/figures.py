@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
 from glasshouse.limits import MARKERS, NAME_LENGTH
+from glasshouse.text import harmful
 
 _WHOLE = re.compile(r"(\d{1,15})(?:[.,]0+)?")
 _GROUPED = re.compile(r"\d{1,3}(?:([.,'\u2019\u00a0\u202f ])\d{3})(?:\1\d{3})*")
@@ -55,10 +56,11 @@ def read_figures(texts: Iterable[str], where: str, thousands: str = "") -> Figur
             )
         else:
             marks.append(text)
-            if len(marks) > MARKERS or len(text) > NAME_LENGTH:
+            if len(marks) > MARKERS or len(text) > NAME_LENGTH or harmful(text) is not None:
                 raise InputError(
-                    f"{where}: '{bare[:20]}' stands instead of a number, and {len(marks) - 1:,} other texts; expected "
-                    f"numbers, and at most {MARKERS} different marks of at most {NAME_LENGTH} letters"
+                    f"{where}: '{bare[:20]}' stands instead of a number, and {len(marks) - 1:,} other texts; "
+                    f"expected numbers, and at most {MARKERS} different marks of at most {NAME_LENGTH} letters that "
+                    "can be printed"
                 )
     if len(separators) > 1:
         one, two = list(separators.values())[:2]

@@ -128,7 +128,7 @@ def look(table: Crossed, only: Mapping[str, str], thousands: str = "") -> Look:
         said = "".join(f" with {name} {code}" for name, code in only.items() if name in names)
         raise InputError(f"{table.path.name} has no numbers{said}; expected a row for each")
     frame = pl.concat(pieces)
-    for name in names:
+    for name in (*names, STATUS):
         _refuse_odd(table, name, lists[name])
     figures = read_figures(lists[VALUE], table.path.name, thousands)
     frame, marks, beside = _marked(frame, figures, list(lists[VALUE]), list(lists[STATUS]))
