@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from glasshouse.program import extremes, ladder
 from glasshouse.program.bounds import Cost, distance
+from glasshouse.program.cases import closed
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, remembering, solve
 from glasshouse.program.least import _of_part
 from glasshouse.program.reduce import Programs
 from glasshouse.program.search import enumerate_part
-from glasshouse.program.straight import descended
+from glasshouse.program.straight import descended, straighten
 
 LIMIT = Limit(effort=2.0)
 
@@ -95,26 +96,59 @@ def test_the_farthest_is_proved_whoever_finds_the_start(toy: tuple[Programs, np.
     assert found.x is not None and int(cost.of(found.x).sum()) == min(int(cost.of(one).sum()) for one in listed)
 
 
-def test_an_x_of_which_an_engine_claims_nothing_is_proved_by_cases() -> None:
-    """Branch and bound that stops early leaves a good solution; cuts and cases prove it without any claim."""
+def _crossed() -> tuple[Programs, np.ndarray, Cost]:
+    """Two rows of known sums and one between limits, a solution, and what overlaps it."""
     ends = np.array([0, 4]), np.array([0, 3])
     part = Programs(
         ends[0], np.zeros(4, np.int64), np.full(4, 5), ends[1], np.array([5, 5, 3]), np.array([5, 5, 8]),
         np.array([0, 2, 4, 6]), np.array([0, 1, 2, 3, 0, 2], np.int32), np.ones(6, np.int64),
     )  # fmt: skip
     start = np.array([2, 3, 3, 2])
+    return part, start, overlap(start)
+
+
+def test_cuts_and_cases_find_and_prove_the_best_before_anybody_branches() -> None:
+    part, start, cost = _crossed()
     asked: list[bool] = []
 
     def stops(program: IntegerProgram, limit: Limit) -> Solution:
         asked.append(limit.branches)
-        return Solution(Outcome.STOPPED) if not limit.branches else Solution(Outcome.FEASIBLE, program.known)
+        return Solution(Outcome.STOPPED)
 
-    cost = overlap(start)
     found = solve(part, cost, Ladder(nodes=0, guided=0, engines=(stops,)), start)
     listed, _ = enumerate_part(part, 0, 2000, 20_000)
-    assert asked == [False, True]
+    assert asked == [False]
     assert found.proof == Proof.EXACT and found.x is not None
     assert int(cost.of(found.x).sum()) == min(int(cost.of(one).sum()) for one in listed)
+
+
+@pytest.mark.parametrize("better", [False, True])
+def test_what_cases_leave_open_is_proved_if_branching_finds_a_better_x(
+    monkeypatch: pytest.MonkeyPatch, better: bool
+) -> None:
+    part, start, cost = _crossed()
+    listed, _ = enumerate_part(part, 0, 2000, 20_000)
+    best = min(listed, key=lambda one: int(cost.of(one).sum()))
+    tried: list[int] = []
+
+    def open_at_first(program: IntegerProgram, x: np.ndarray, floor: int | None, limit: Limit) -> Solution:
+        tried.append(program.value(x))
+        return Solution(Outcome.FEASIBLE, x, floor, floor) if len(tried) == 1 else closed(program, x, floor, limit)
+
+    def branches(program: IntegerProgram, limit: Limit) -> Solution:
+        if not limit.branches:
+            return Solution(Outcome.STOPPED)
+        straight = straighten(part.integer_program(cost.below), cost)
+        return Solution(Outcome.FEASIBLE, straight.spread(best) if better else program.known)
+
+    monkeypatch.setattr(ladder, "closed", open_at_first)
+    monkeypatch.setattr(ladder, "FURTHER", 0)
+    found = solve(part, cost, Ladder(nodes=0, guided=0, engines=(branches,)), start)
+    assert found.x is not None and part.fit(found.x)[0]
+    assert len(tried) == (2 if better else 1)  # the same x is not tried twice
+    assert found.proof == (Proof.EXACT if better else Proof.UNDECIDED)
+    if better:
+        assert int(cost.of(found.x).sum()) == int(cost.of(best).sum())
 
 
 def test_a_part_is_asked_once_and_a_changed_one_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -249,7 +249,7 @@ class Extremes:
         if end.met[number] == end.bound[number]:
             return
         near = np.rint(relaxed.x).astype(np.int64)
-        x = near
+        x: Count | None = near
         if not program.fits(near):
             x = self._among(replace(program, cost=cost), np.flatnonzero(self.used | (relaxed.x > WHOLE)))
         if x is not None:
