@@ -163,7 +163,7 @@ def test_the_section_counts_and_shows() -> None:
         (Count(29), Share(29, 30)),
         (Count(10), Share(10, 10)),
     ]
-    assert text(counts.notes[0]).startswith("1 certificates") and places.links == ("proof-vary-1", "proof-vary-2")
+    assert text(counts.notes[0]).startswith("1 certificate shows") and places.links == ("proof-vary-1", "proof-vary-2")
     assert "900" not in text(section.lead) and "90.0%" in text(section.lead) and "88.0%" in text(section.lead)
     report = replace(sample(), sections=(section,))
     report = replace(report, definitions=(*report.definitions, *definitions({"certified"} & terms_of(report))))

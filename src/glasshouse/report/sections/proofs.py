@@ -85,7 +85,7 @@ def _counts(told: Mapping[str, Any], place: str) -> Table:
             rows.append((name, Count(made), Count(made), Count(sure), Share(sure, made)))
     for key in ("weaker", "open"):
         number = sum(one[key] for one in steps.values())
-        notes += [say(f"proofs.{key}", number=Count(number))] if number else []
+        notes += [say(f"proofs.{key}_one" if number == 1 else f"proofs.{key}", number=Count(number))] if number else []
     return Table(
         "proofs", phrase("proofs.table"), columns("proofs.columns", "", "", "", "certified", "certified"),
         tuple(rows), phrase("proofs.source"), tuple(notes), records=True,
