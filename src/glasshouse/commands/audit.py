@@ -313,6 +313,8 @@ def _lines(summary: Summary) -> list[str]:
     if summary.hidden_numbers:
         hidden = f"of {summary.hidden_numbers:,} that are not printed exactly"
         lines.append(f"    hidden numbers given away     {share(summary.share_given_away)} ({hidden})")
+    if summary.share_certified is not None:
+        lines.append(f"    certified for strangers       {share(summary.share_certified)} (of the records looked at)")
     front = [str(one["setting"]) for one in summary.protections if not one["dominated"] and one["protect"]]
     if front:
         lines.append(f"    protections on the front      {'; '.join(front)}")

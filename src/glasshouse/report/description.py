@@ -97,6 +97,7 @@ class Table:
     behind: tuple[int | None, ...] = ()
     order: tuple[int, bool] | None = None
     inhabited: bool = False
+    links: tuple[str, ...] = ()  # of each row, the panel that it leads to; never in public
 
     def _repr_html_(self) -> str:
         """For notebooks: the numbers as they are printed, with their intervals."""
@@ -315,8 +316,34 @@ class Printed:
             raise GlasshouseBug(f"the printed table '{self.name}' does not have a row for each of {numbers} numbers")
 
 
+@dataclass(frozen=True)
+class Panel:
+    """A certificate: what it shows in its checker's words, its status, and the published numbers in it.
+
+    A number is its official name, what it counts, where, and its value; `more` are not listed. `file` lies beside the
+    report.
+    """
+
+    name: str  # what links lead to
+    title: str
+    statement: str
+    status: str
+    numbers: tuple[tuple[str, str, str, str], ...]
+    more: int
+    file: str
+
+
+@dataclass(frozen=True)
+class Panels:
+    """Certificates one below the other. They hold records: never in public."""
+
+    title: str
+    says: Sentence
+    panels: tuple[Panel, ...]
+
+
 Picture = Chart | Curves | Tiles | Map
-Block = Words | Table | Picture | Explorer | Noise | Printed
+Block = Words | Table | Picture | Explorer | Noise | Printed | Panels
 
 
 @dataclass(frozen=True)

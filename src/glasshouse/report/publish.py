@@ -54,6 +54,7 @@ from glasshouse.report.description import (
     Map,
     Measure,
     Noise,
+    Panels,
     Printed,
     Report,
     Said,
@@ -174,7 +175,7 @@ def _block(block: Block, rule: Rule) -> Block | None:
         return Words(tuple(_said(s, rule) for s in block.paragraphs), tuple(_said(s, rule) for s in block.points))
     if isinstance(block, Table):
         return _table(block, rule)
-    if isinstance(block, Printed):
+    if isinstance(block, (Printed, Panels)):
         return None
     table = None if block.table is None else _table(block.table, rule)
     if isinstance(block, Noise):  # its levels are of a budget, about nobody
@@ -292,6 +293,7 @@ def _table(table: Table, rule: Rule) -> Table | None:
         notes=tuple(_said(one, rule) for one in table.notes),
         places=None,
         behind=(),
+        links=(),
     )
 
 

@@ -109,6 +109,18 @@ class Occupancy(_Part):
     model: Literal["sharp", "paper"] = option(detect, "model")
 
 
+class Proofs(_Part):
+    """Certificates that strangers can check (glasshouse prove): of which steps, and in how many places."""
+
+    of: list[Literal["vary", "bounds", "claims", "occupancy"]] = Field(
+        default=["vary", "bounds"], description="the steps whose results are proved"
+    )
+    blocks: int = Field(
+        default=300, ge=1, description="vary and bounds: so many places at least, in whole units drawn with the seed"
+    )
+    examples: int = Field(default=12, ge=0, le=200, description="places of which the internal report shows the proofs")
+
+
 class Noise(_Part):
     """What one noisy count would give away (glasshouse infer)."""
 
@@ -183,6 +195,7 @@ class Config(_Part):
     leaks: Leaks = Leaks()
     claims: Claims | None = None
     occupancy: Occupancy | None = None
+    proofs: Proofs | None = None
     noise: Noise | None = None
     protections: Protections | None = None
     microdata: Microdata = Microdata()

@@ -15,6 +15,8 @@ from glasshouse.assess.people.groups import EXPOSED
 from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.files import Files, rules_of
+from glasshouse.commands.auditing.proofs import PROOFS, anchor, files_of_claims
+from glasshouse.commands.auditing.proofs import section as proofs_section
 from glasshouse.commands.auditing.steps import Step
 from glasshouse.commands.auditing.summary import Summary
 from glasshouse.engine.plain import Json
@@ -43,6 +45,7 @@ from glasshouse.report.description import (
 from glasshouse.report.sections import answers as audit_answers
 from glasshouse.report.sections import certainty as audit_certainty
 from glasshouse.report.sections import people as audit_people
+from glasshouse.report.sections import proofs as audit_proofs
 from glasshouse.report.sections.answers import About
 from glasshouse.report.sections.bounds import Bounds
 from glasshouse.report.sections.certainty import Certainty
@@ -169,15 +172,17 @@ class _Found:
         rule = said["width"], said["percent"]
         return hidden_numbers(Bounds(frame, scenario, reasons, printed, *rule, said["contradictions"]))
 
-    def claims(self) -> Section:
+    def claims(self) -> tuple[Section, list[str]]:
         assert self.config.claims is not None
         place = load(self.config.claims.scenario).geography.place
-        rows = pl.scan_parquet(self.folder / "claims" / "claims.parquet")
+        rows = pl.scan_parquet(self.folder / "claims" / "claims.parquet").with_row_index("number")
         some = rows.filter((pl.col("m") == 1) & (pl.col("low") == pl.col("high"))).sort(
             pl.col("k"), place, "kind", descending=[True, False, False]
         )
-        examples = some.unique([place, "kind"], keep="first", maintain_order=True).head(EXAMPLES).collect()
-        return audit_answers.claims(self.told("claims", "summary.json"), examples, place)
+        shown = some.unique([place, "kind"], keep="first", maintain_order=True).head(EXAMPLES).collect()
+        files = files_of_claims(self.folder, shown.select(place, "number").rows()) if "prove" in self.done else []
+        links = tuple(anchor("claims", file) for file in files)
+        return audit_answers.claims(self.told("claims", "summary.json"), shown, place, links), files
 
     def occupancy(self) -> Section:
         assert self.config.occupancy is not None
@@ -227,6 +232,7 @@ def find(
         "share_certain": certainty.share, "zero_solvar_share": certainty.one_solution, "solvar_mean": certainty.solvar,
     }  # fmt: skip
     sections: list[Section] = []
+    shown: list[str] = []  # certificates of claims that the report shows
     groups = found.frame("solvar", "groups.parquet")
     sections.append(audit_certainty.who(groups))
     if "bounds" in found.done:
@@ -245,7 +251,8 @@ def find(
         section, rates, data, attacker = _people(found, summary, cells)
         sections.append(section)
     if "claims" in found.done:
-        sections.append(found.claims())
+        section, shown = found.claims()
+        sections.append(section)
         first = next(iter(found.told("claims", "summary.json").get("by_columns") or ()), None)
         cells["claims_households"] = share = audit_answers.singled_out(first) if first else None
         summary["claims_households"] = value_of(share)
@@ -254,6 +261,11 @@ def find(
         said = found.told("occupancy", "summary.json")
         summary["detected_blocks"] = said["certain"] / said["blocks"] if said["blocks"] else None
         cells["detected_blocks"] = Share(said["certain"], said["blocks"])
+    proved: Json = {}
+    if "prove" in found.done:
+        proved = found.told(PROOFS)
+        sections.append(proofs_section(found.folder, config.proofs, certainty, shown))
+        summary |= {"share_certified": value_of(audit_proofs.certified(proved)), "proofs": proved["steps"]}
     if "noise" in found.done:
         section, summary["posterior"] = found.noise()
         cells["posterior"] = Measure(summary["posterior"], 0, "share")
@@ -281,8 +293,10 @@ def find(
         told = say("audit.contradictions", places=Count(places), number=Count(units), units=named)
         found.left_out.append(("check", "contradictions", told))
     sections += [*found.rules(certainty), methods(found.left_out)]
+    people_card, records_card = audit_certainty.verdicts(certainty)
     verdicts: tuple[Verdict, ...] = (
-        *audit_certainty.verdicts(certainty),
+        audit_proofs.on_card(people_card, proved),
+        records_card,
         audit_people.verdict(rates, data, attacker, found.why_not("reidentify")),
         audit_answers.verdict(compared, people, found.why_not("compare")),
     )

@@ -21,6 +21,7 @@ from glasshouse.assess.one_solution import one_solution
 from glasshouse.attack.claims.withholding import named
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.files import Files
+from glasshouse.commands.auditing.proofs import PROOFS, ProofsFound
 from glasshouse.commands.bounds import bounds
 from glasshouse.commands.check import Checked, check
 from glasshouse.commands.compare import Compared, compare
@@ -28,6 +29,8 @@ from glasshouse.commands.compare_plan import read_plan
 from glasshouse.commands.detect import Detected, detect
 from glasshouse.commands.infer.budgets import plan
 from glasshouse.commands.options import chosen_scenario
+from glasshouse.commands.proving.check_proof import check_proof
+from glasshouse.commands.proving.prove import PROVED, prove
 from glasshouse.commands.reconstruct import reconstruct
 from glasshouse.commands.reidentify import Reidentified, reidentify
 from glasshouse.commands.result import OUR_BUG, Result
@@ -61,7 +64,7 @@ MEASURED_BY = {
 }  # fmt: skip
 WHY = 1  # hidden numbers of a unit that are explained
 # what a budget of time gives up first
-DISPENSABLE = ("compare", "leaks", "claims", "occupancy", "reidentify", "bounds")
+DISPENSABLE = ("compare", "prove", "leaks", "claims", "occupancy", "reidentify", "bounds")
 
 
 @dataclass(frozen=True)
@@ -201,6 +204,11 @@ def _steps(config: Config, files: Files, scenario: Scenario) -> Iterator[Step]:
         _no_truth(files),
     )  # fmt: skip
     yield from _household_steps(config, files)
+    looked = 0 if config.proofs is None else min(persons, 40 * config.proofs.blocks)
+    yield Step(
+        "prove", "what can strangers check?", 4 + looked / 250, lambda ask: _prove(ask, config, files, scenario),
+        "no [proofs]" if config.proofs is None else "",
+    )  # fmt: skip
     yield Step(
         "noise", "what would one noisy count give away?", 1, lambda ask: _noise(ask, config, files),
         "" if config.noise else "no [noise] with a budget or rho",
@@ -292,7 +300,7 @@ def _leaks(ask: Ask, config: Config, files: Files, scenario: Scenario) -> None:
     assert isinstance(varied, Varied) and isinstance(checked, Checked)
     places = varied.places
     unit, place = scenario.geography.unit, scenario.geography.place
-    units = _drawn_units(places, unit, config)
+    units = drawn_units(places, unit, config.leaks.blocks, f"{config.seed}", "leaks")
     inside = places.filter(pl.col(unit).is_in(units) & (pl.col("population") > 0))
     records, certain = int(inside["population"].sum()), int(inside["certain"].sum())
     zero = inside.filter(one_solution("solvar_upper")).height
@@ -323,12 +331,12 @@ def _folder(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", name)
 
 
-def _drawn_units(places: pl.DataFrame, unit: str, config: Config) -> list[str]:
+def drawn_units(places: pl.DataFrame, unit: str, blocks: int, seed: str, what: str) -> list[str]:
     """Units in an order of chance, until they have enough places."""
     counts = dict(places.filter(pl.col("population") > 0).group_by(unit).len().iter_rows())
     drawn, total = [], 0
-    for code in sorted(counts, key=lambda code: hashlib.sha256(f"{config.seed}/{code}/leaks".encode()).digest()):
-        if total >= config.leaks.blocks:
+    for code in sorted(counts, key=lambda code: hashlib.sha256(f"{seed}/{code}/{what}".encode()).digest()):
+        if total >= blocks:
             break
         drawn.append(code)
         total += counts[code]
@@ -366,6 +374,35 @@ def _occupancy(ask: Ask, config: Config, files: Files) -> Detected:
         "occupancy", detect, tables, scenario=occupancy.scenario, properties=_there(files.properties),
         model=occupancy.model, why=True, **ask.crew(), out=files.folder / "occupancy",
     )  # fmt: skip
+
+
+def _prove(ask: Ask, config: Config, files: Files, scenario: Scenario) -> None:
+    """Certificates of what other steps found, each folder checked again as a stranger would; how many are accepted."""
+    wanted, varied, found = config.proofs, ask.before["vary"], ProofsFound()
+    assert wanted is not None and isinstance(varied, Varied)
+    unit = scenario.geography.unit
+    units = drawn_units(varied.places, unit, wanted.blocks, f"{config.seed}", "prove")
+    read = {name: value for name, value in _reading(config, config.tables).items() if name != "only"}
+    sources: dict[str, tuple[Path | None, Given]] = {
+        "vary": (files.tables, {**read, "units": units, "start": files.folder / "rebuilt"}),
+        "bounds": (files.tables, {**read, "units": units}),
+        "claims": (files.household_tables, {"scenario": config.claims.scenario if config.claims else ""}),
+        "occupancy": (files.occupancy_tables, {"scenario": config.occupancy.scenario if config.occupancy else ""}),
+    }
+    for step in wanted.of:
+        result = ask.before.get(step)
+        if result is None or result.out is None or result.command not in PROVED:
+            continue
+        tables, given = sources[step]
+        out = files.folder / "proofs" / step
+        proved = ask("prove", prove, result.out, tables=_there(tables), **given, **ask.crew(), out=out)
+        how = {name: value for name, value in given.items() if name not in ("units", "start")}
+        checked = ask("prove", check_proof, out, tables=_there(tables), **how)
+        if checked.summary.refused and proved.summary.files:
+            raise GlasshouseBug(f"step prove: {checked.summary.reasons[0]}")
+        found.add(step, proved)
+    looked_at = varied.places.filter(pl.col(unit).is_in(units))
+    _kept(files.folder / PROOFS, found.said(looked_at, everything=looked_at.height == varied.places.height))
 
 
 def _noise(ask: Ask, config: Config, files: Files) -> None:

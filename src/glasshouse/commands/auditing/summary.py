@@ -41,3 +41,5 @@ class Summary:
     hidden_numbers: int | None = None  # that are not printed exactly
     given_away: int | None = None  # of them, those that other numbers give away
     share_given_away: float | None = None
+    share_certified: float | None = None  # of the records of the places looked at
+    proofs: Mapping[str, Mapping[str, int]] | None = None  # by step: facts, certified, weaker, open

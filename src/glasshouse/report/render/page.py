@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from json import dumps
+from urllib.parse import quote
 
 from glasshouse.report.description import (
     Block,
@@ -40,7 +41,7 @@ from glasshouse.report.render.rows import style_of
 from glasshouse.report.render.svg import Key
 from glasshouse.report.render.templates import asset, render
 from glasshouse.report.theme import style
-from glasshouse.report.words import all_of, certified, phrase
+from glasshouse.report.words import all_of, certified, phrase, several
 
 
 def page(report: Report) -> str:
@@ -62,6 +63,8 @@ def page(report: Report) -> str:
         say=phrase,
         text=text,
         words=words,
+        quote=quote,
+        heads_of_numbers=several("proofs.heads"),
         css=f"{style()}\n{asset('page.css')}",
         script=script,
         digest=b64encode(sha256(script.encode()).digest()).decode(),
@@ -156,6 +159,7 @@ class _Cell:
     hidden: bool = False
     key: bool = False
     look: str = ""
+    link: str = ""  # the panel that it leads to
 
 
 def _lines(report: Report) -> dict[str, list[int]]:
@@ -201,6 +205,8 @@ def _rows(table: Table, lines: list[int], listed: bool) -> Iterator[_Row]:
     wide, first = len(table.columns) - table.keys, 1 if table.panels else 0
     for at, row in enumerate(table.rows[: table.shown]):
         keys = [_Cell(words(cell), "", None, isinstance(cell, Hidden), key=True) for cell in row[first : table.keys]]
+        if table.links and keys:
+            keys[0] = replace(keys[0], link=table.links[at])
         numbers = lines[at * wide : (at + 1) * wide]
         rest = zip(row[table.keys :], numbers, looks[table.keys :], strict=True)
         cells = keys + [_shown(cell, line if listed else 0, look) for cell, line, look in rest]

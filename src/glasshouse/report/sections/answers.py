@@ -95,7 +95,9 @@ def singled_out(row: Mapping[str, Any]) -> Share:
     return Share(row[part], row[whole], row["share_low"], row["share_high"]) if row[whole] else Share(0, 0)
 
 
-def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Section:
+def claims(
+    summary: Mapping[str, Any], examples: pl.DataFrame, place: str, links: tuple[str, ...] = ()
+) -> Section:  # fmt: skip
     """Statements that must be true, how many households they single out, and which tables give them away."""
     rows = [row for row in summary.get("by_columns") or () if row["multiplicity"] == ONE]
     table = Table(
@@ -138,7 +140,7 @@ def claims(summary: Mapping[str, Any], examples: pl.DataFrame, place: str) -> Se
             "claims-examples", phrase("certain_claims.examples"),
             (Column(place), Column(phrase("certain_claims.true"))),
             tuple((row[place], row["description"]) for row in examples.iter_rows(named=True)),
-            phrase("certain_claims.examples_source"), keys=2, records=True,
+            phrase("certain_claims.examples_source"), keys=2, records=True, links=links,
         ))  # fmt: skip
     lead = say("certain_claims.none")
     if rows:
