@@ -24,7 +24,7 @@ from glasshouse.proofs.space import space_of
 from glasshouse.proofs.witness import Classes, fits, realised_together
 
 PLACES, MOST_KINDS = 100, 60_000  # of an area that is looked at as a whole: its places, and kinds of record in them
-RELAXATIONS = 1_500  # for one fact of it
+RELAXATIONS, EFFORT = 1_500, 30_000_000  # for one fact of it: at most so many, with so many numbers in all their rows
 Record = tuple[int, ...]  # how many, and a level of each attribute; or how many, and a class of each
 
 
@@ -84,7 +84,11 @@ class Around:
         except Refused:
             return 0, ""
         found = shown_overlap(
-            space, wanted, parts, cases=CASES if before != Proof.UNDECIDED else FEW, relaxations=RELAXATIONS
+            space,
+            wanted,
+            parts,
+            cases=CASES if before != Proof.UNDECIDED else FEW,
+            relaxations=min(RELAXATIONS, EFFORT // max(space.matrix.nnz, 1)),
         )
         if found is None:
             return 0, ""

@@ -137,8 +137,11 @@ def prove_unit(job: Proving, item: Item) -> Done:
 def _arounds(
     job: Proving, unit: Unit, published: Published, starts: Mapping[str, list[tuple[int, ...]]]
 ) -> dict[int, Around]:
-    """The areas that are solved as a whole, if the checker sees that all their places are there."""
-    if not job.jointly or unit.areas is None or job.area_level is None or not job.defined.all_places:
+    """The areas that are looked at as a whole, if the checker sees that all their places are there.
+
+    A difference of two numbers of an area is a limit for each place only because the places make both up exactly.
+    """
+    if not (job.jointly or job.tighten) or unit.areas is None or job.area_level is None or not job.defined.all_places:
         return {}
     place, found = job.scenario.geography.place, {}
     levels = place, job.area_level
@@ -228,11 +231,12 @@ class _Place:
         classes = self.varied.kinds.cells.codes
         records = [[int(count), *map(int, classes[cell])] for cell, count in zip(cells, counts, strict=True)]
         best: tuple[int, str] = (0, "")
+        hurried = self.around is not None  # what needs the area is not tried at length without it
         for levels, kinds in self.job.kinds.items():
             said = {"fact": "overlap", "places": [self.code], "levels": list(levels), "records": records,
                     "bound": wanted}  # fmt: skip
             fact = Fact(json.dumps(said), self.job.defined)
-            last = len(levels) == len(list(self.job.kinds)[-1]) and self.around is None
+            last = len(levels) == len(list(self.job.kinds)[-1]) and not hurried
             cases = CASES if last and before != Proof.UNDECIDED else FEW
             found = shown_overlap(space_of(fact, self.published, kinds), wanted, parts, give_up=not last, cases=cases)
             if found is None or found[1] <= best[0]:
@@ -250,7 +254,7 @@ class _Place:
             every = [(range(len(records)), target)]
             more = self.around.shown({self.code: [tuple(one) for one in records]}, every, target, total, before)
             best = max(best, more if more[0] else best)
-            if not best[0]:
+            if hurried and not best[0]:
                 shown_alone = replace(self, around=None)
                 return shown_alone._shown(cells, counts, parts, wanted, total, farthest, before, target)
         return best

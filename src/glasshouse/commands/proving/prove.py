@@ -223,11 +223,12 @@ class _Prove(Attack[Summary]):
 
     def notes(self, asking: Asking, job: Job, tally: Tally) -> list[str]:
         notes = []
-        if self.made.get("jointly") and not self.held["defining"].all_places:
+        how = "is about whole areas" if self.made.get("jointly") else "took differences of an area's numbers as limits"
+        if (self.made.get("jointly") or self.made.get("tighten")) and not self.held["defining"].all_places:
             notes.append(
-                "note: the result is about whole areas, and the checker cannot see that all places are there: it "
-                "sees that in a long CSV that names every place; certificates are about single places, with the "
-                "numbers of the area around as limits from above"
+                f"note: the result {how}, and the checker cannot see that all places are there: it sees that in a "
+                "long CSV that names every place; certificates are about single places, with the printed numbers of "
+                "the area around as limits from above"
             )
         if not self.held.get("covered", True):
             notes.append(
