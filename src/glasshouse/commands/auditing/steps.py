@@ -30,7 +30,8 @@ from glasshouse.commands.detect import Detected, detect
 from glasshouse.commands.infer.budgets import plan
 from glasshouse.commands.options import chosen_scenario
 from glasshouse.commands.proving.check_proof import check_proof
-from glasshouse.commands.proving.prove import PROVED, prove
+from glasshouse.commands.proving.chosen import FACTS
+from glasshouse.commands.proving.prove import prove
 from glasshouse.commands.reconstruct import reconstruct
 from glasshouse.commands.reidentify import Reidentified, reidentify
 from glasshouse.commands.result import OUR_BUG, Result
@@ -387,11 +388,14 @@ def _prove(ask: Ask, config: Config, files: Files, scenario: Scenario) -> None:
         "vary": (files.tables, {**read, "units": units, "start": files.folder / "rebuilt"}),
         "bounds": (files.tables, {**read, "units": units}),
         "claims": (files.household_tables, {"scenario": config.claims.scenario if config.claims else ""}),
-        "occupancy": (files.occupancy_tables, {"scenario": config.occupancy.scenario if config.occupancy else ""}),
+        "occupancy": (
+            files.occupancy_tables,
+            {"scenario": config.occupancy.scenario if config.occupancy else "", "properties": files.properties},
+        ),
     }
     for step in wanted.of:
         result = ask.before.get(step)
-        if result is None or result.out is None or result.command not in PROVED:
+        if result is None or result.out is None or result.command not in FACTS:
             continue
         tables, given = sources[step]
         out = files.folder / "proofs" / step
