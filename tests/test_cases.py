@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.model.records import UNLIMITED
-from glasshouse.program import cases
-from glasshouse.program.cases import closed
-from glasshouse.program.cuts import FRACTIONS, Rows, cuts, wholes
+from glasshouse.program.certainty import cases
+from glasshouse.program.certainty.cases import closed
+from glasshouse.program.certainty.cuts import FRACTIONS, Rows, cuts, wholes
+from glasshouse.program.certainty.prove import dual_bound, within
 from glasshouse.program.highs import Growing, Relaxation
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, confirmed
-from glasshouse.program.prove import dual_bound, within
 
 LIMIT = Limit(effort=2.0)
 

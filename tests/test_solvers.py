@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program import highs as highs_module
-from glasshouse.program.confirm import two_engines
+from glasshouse.program.certainty.confirm import two_engines
+from glasshouse.program.certainty.prove import dual_bound, infeasible
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, Solver, Unbounded
-from glasshouse.program.prove import dual_bound, infeasible
 
 AMPLE = Limit(5.0)
 NONE = -UNLIMITED

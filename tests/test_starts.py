@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from glasshouse.program import extremes, ladder
 from glasshouse.program.bounds import Cost, distance
-from glasshouse.program.cases import closed
+from glasshouse.program.certainty.cases import closed
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, remembering, solve
 from glasshouse.program.least import _of_part

@@ -8,9 +8,9 @@ reduce     many programs side by side; what is left to decide falls into parts
 bounds     costs with two slopes, and bounds in integers
 search     depth-first, in compiled code, with or without the multipliers of a relaxation
 integer    the solver boundary: a program in, a solution out; highs and cpsat are the engines
-prove      what an engine claims, made certain in rational arithmetic
-cuts       inequalities that whole solutions satisfy;  cases: proofs by cuts and cases;  confirm: by a second engine
-straight   costs with two slopes, made linear
+certainty/ what an engine claims, made certain: prove (rational arithmetic), cuts and mixing (inequalities that whole
+           solutions satisfy), cases (proofs by cuts and cases), confirm (by a second engine)
+straight   costs with two slopes, made linear;  few: good solutions among few of very many variables
 ladder     one program, rung by rung: relaxation, shortcut, branch and bound, cuts and cases, second engine
 answers    many programs: propagation, then search, then the ladder
 extremes   how few and how many sets of variables count: listed, met, or asked for

@@ -17,8 +17,8 @@ from ortools.sat.python import cp_model_helper
 
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.program.certainty.prove import certified, dual_bound
 from glasshouse.program.integer import SAFE, IntegerProgram, Limit, Outcome, Proof, Solution, at_once, refuse_unbounded
-from glasshouse.program.prove import certified, dual_bound
 
 QUICK = 0.02  # units of effort spent without presolve, which costs more than solving a small program
 _Status = cp_model_helper.CpSolverStatus

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.answers import minimum
 from glasshouse.program.bounds import linear
+from glasshouse.program.certainty.prove import dual_bound
 from glasshouse.program.highs import Kept, highs
 from glasshouse.program.integer import IntegerProgram, Proof
 from glasshouse.program.ladder import ORDER, Ladder
 from glasshouse.program.moves import exchanges, wandered
 from glasshouse.program.propagate import Array
-from glasshouse.program.prove import dual_bound
 from glasshouse.program.reduce import Programs, Split, split
 from glasshouse.program.search import enumerate_part
 

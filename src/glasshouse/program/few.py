@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED
+from glasshouse.program.certainty.prove import certified
 from glasshouse.program.highs import Kept
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Solution, Solver
-from glasshouse.program.prove import certified
 
 PRICES = 100  # what a variable costs at most when prices are drawn
 MANY = 2000  # variables: with so many, branching on all takes so long that several sets of few are tried before

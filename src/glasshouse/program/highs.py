@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.program.certainty.prove import certified, dual_bound, infeasible
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, at_once, refuse_unbounded
-from glasshouse.program.prove import certified, dual_bound, infeasible
 
 Float = NDArray[np.float64]
 

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from glasshouse.program import search
 from glasshouse.program.bounds import Cost
-from glasshouse.program.cases import closed
-from glasshouse.program.confirm import two_engines
+from glasshouse.program.certainty.cases import closed
+from glasshouse.program.certainty.confirm import two_engines
+from glasshouse.program.certainty.prove import certified
 from glasshouse.program.cpsat import cpsat
 from glasshouse.program.few import among_few, many
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, Solver, higher
 from glasshouse.program.propagate import Array
-from glasshouse.program.prove import certified
 from glasshouse.program.reduce import Programs
 from glasshouse.program.straight import descended, straighten
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.answers import some
+from glasshouse.program.certainty.prove import dual_bound
 from glasshouse.program.dive import dive
 from glasshouse.program.highs import Kept
 from glasshouse.program.integer import IntegerProgram, Outcome, Proof
 from glasshouse.program.ladder import CLIMB, ORDER, Ladder, cheapest
 from glasshouse.program.propagate import Array
-from glasshouse.program.prove import dual_bound
 from glasshouse.program.reduce import Programs, Split
 from glasshouse.program.search import enumerate_part
 

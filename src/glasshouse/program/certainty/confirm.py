@@ -9,8 +9,8 @@ import numpy as np
 
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.program.certainty.prove import certified, dual_bound
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, Solver, higher
-from glasshouse.program.prove import certified, dual_bound
 
 
 def _checked(program: IntegerProgram, solution: Solution) -> Solution:

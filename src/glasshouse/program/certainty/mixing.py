@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
-from glasshouse.program.cuts import Rows
+from glasshouse.program.certainty.cuts import Rows
 
 Float = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
-from glasshouse.program.cuts import LARGEST, REACH, Rows, cuts, wholes
+from glasshouse.program.certainty.cuts import LARGEST, REACH, Rows, cuts, wholes
+from glasshouse.program.certainty.mixing import Mixing
+from glasshouse.program.certainty.prove import dual_bound, infeasible, within
 from glasshouse.program.highs import Growing, Relaxation, highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, largest
-from glasshouse.program.mixing import Mixing
-from glasshouse.program.prove import dual_bound, infeasible, within
 
 ROUNDS = 40  # of cuts
 EACH = 100  # cuts of a round
