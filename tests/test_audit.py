@@ -54,7 +54,7 @@ KEYS = {
 }  # fmt: skip
 STEPS = [
     "synthesize", "tabulate", "check", "bounds", "reconstruct", "vary", "leaks", "reidentify", "claims", "occupancy",
-    "noise", "compare",
+    "prove", "noise", "compare",
 ]  # fmt: skip
 TITLE = "Tiny </script><script>alert(1)</script> & {} Ångström 統計"
 TINY = f"""
@@ -250,7 +250,10 @@ def test_the_summary_says_what_the_data_files_say(tiny: Path) -> None:
     noise = json.loads((out / "noise.json").read_text())
     levels = noise["plans"][0]["alone"]["levels"]
     assert said["posterior"] == pytest.approx(max(one["posterior"] for one in levels))
-    assert said["skipped"] == {"bounds": "every number is printed exactly"} and "hidden_numbers" not in said
+    assert (
+        said["skipped"] == {"bounds": "every number is printed exactly", "prove": "no [proofs]"}
+        and "hidden_numbers" not in said
+    )
     assert (said["thresholds"], said["exceeded"]) == ({}, [])
 
 

@@ -353,9 +353,9 @@ def test_a_dry_run_lists_every_step_and_writes_nothing(tmp_path: Path, monkeypat
     steps = planned(tmp_path, config, "--out", tmp_path / "out")
     assert [step["step"] for step in steps] == [
         "synthesize", "tabulate", "check", "bounds", "reconstruct", "vary", "leaks", "reidentify", "claims",
-        "occupancy", "noise", "compare",
+        "occupancy", "prove", "noise", "compare",
     ]  # fmt: skip
-    assert set(left_out(steps)) == {"bounds", "occupancy", "noise", "compare"}
+    assert set(left_out(steps)) == {"bounds", "occupancy", "prove", "noise", "compare"}
     lines = good(tool("audit", "--config", tmp_path / "mine.toml", "--dry-run")).out.splitlines()
     assert "about 300 persons" in lines[0] and "nothing was done yet" in lines[-1]
     for step, line in zip(steps, lines[1:-1], strict=True):
@@ -397,7 +397,7 @@ def test_one_table_has_no_other_to_be_withheld(tmp_path: Path) -> None:
 
 FULL = (
     f'scenario = "{OWN / "scenario"}"\n{{}}[synthetic]\npersons = 20000\n[claims]\nscenario = "dhc-household"\n'
-    '[occupancy]\nscenario = "subsidised-housing"\n[noise]\nrho = 0.1\n[protections]\n'
+    '[occupancy]\nscenario = "subsidised-housing"\n[proofs]\n[noise]\nrho = 0.1\n[protections]\n'
 )
 
 

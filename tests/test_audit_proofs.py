@@ -17,6 +17,7 @@ import pytest
 
 from glasshouse.commands.auditing.config import read_config
 from glasshouse.commands.auditing.files import files_of
+from glasshouse.commands.auditing.proofs import files_of_claims
 from glasshouse.commands.auditing.steps import steps_of
 from glasshouse.report.description import Cell, Column, Count, Panel, Panels, Share, Table, text
 from glasshouse.report.publish import publish
@@ -32,16 +33,12 @@ CONFIG = """
 title = "A small town"
 scenario = "mini"
 [synthetic]
-persons = 250
+persons = 200
 [attackers]
 perfect = false
 leave_one_out = 0
 [leaks]
 blocks = 0
-[claims]
-scenario = "dhc-household"
-columns = 2
-pick = "median:1"
 [proofs]
 of = ["vary", "claims", "bounds"]
 blocks = 1000
@@ -49,6 +46,9 @@ examples = 3
 [public]
 threshold = 3
 """
+
+
+CLAIMS = '[claims]\nscenario = "dhc-household"\ncolumns = 1\npick = "median:1"\n'
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +75,8 @@ def test_what_is_certified_is_counted_from_the_certificates(town: Path) -> None:
     assert told["certain_certified"] == sum(shown) <= told["certain"] == places["certain"].sum()
     assert told["records"] == places["population"].sum() and told["everything"] is True
     assert said["share_certified"] == pytest.approx(sum(shown) / told["records"])
-    assert said["proofs"]["vary"]["facts"] == len(rows) and said["proofs"]["claims"]["certified"] > 0
-    assert set(said["proofs"]) == {"vary", "claims"}  # every number is printed: there is no step bounds
+    assert said["proofs"]["vary"]["facts"] == len(rows) and said["proofs"]["vary"]["certified"] > 0
+    assert set(said["proofs"]) == {"vary"}  # every number is printed, and there is no [claims]
     assert "certified for strangers" in (town / "said.txt").read_text()
 
 
@@ -85,7 +85,6 @@ def test_rows_lead_to_certificates_and_the_numbers_in_them(town: Path) -> None:
     names = re.findall(r'<article class="proof" id="([^"]+)"', report)
     links = set(re.findall(r'href="#(proof-[^"]+)"', report))
     assert links and links <= set(names) and len(set(names)) == len(names)
-    assert any(one.startswith("proof-vary-") for one in links) and any(one.startswith("proof-claims-") for one in links)
     for file in re.findall(r'href="(proofs/[^"]+\.vipr)"', report):
         text_ = (town / "out" / file).read_text()
         part = report[report.index(f'id="proof-{file.split("/")[1]}-{Path(file).stem}"') :].split("</article>")[0]
@@ -94,6 +93,31 @@ def test_rows_lead_to_certificates_and_the_numbers_in_them(town: Path) -> None:
         assert listed and set(listed) <= used
         (row,) = [row for row in index_of(town, file.split("/")[1]) if row["file"] == Path(file).name][:1]
         assert row["statement"] in part
+
+
+@pytest.mark.slow
+def test_claims_in_words_lead_to_their_certificates(tmp_path: Path) -> None:
+    few_tables(tmp_path)
+    (tmp_path / "mine.toml").write_text(_with_claims())
+    good(audit(tmp_path / "mine.toml", tmp_path / "out"))
+    report = (tmp_path / "out" / "report.html").read_text()
+    names = re.findall(r'<article class="proof" id="(proof-claims-[^"]+)"', report)
+    assert names and set(re.findall(r'href="#(proof-claims-[^"]+)"', report)) == set(names)
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["proofs"]["claims"]["certified"] > 0
+
+
+def _with_claims() -> str:
+    head, rest = CONFIG.split("[proofs]")
+    return f"{head}{CLAIMS}[proofs]{rest}"
+
+
+def test_a_claim_is_found_by_its_row(tmp_path: Path) -> None:
+    assert files_of_claims(tmp_path, [("1", 0)]) == []
+    (tmp_path / "proofs" / "claims").mkdir(parents=True)
+    rows = ["place,fact,statement,file,status", "1,claim-0 least,a,x.vipr,certified", "1,claim-0 most,b,y.vipr,certified",
+            "1,claim-2 most,c,z.vipr,weaker", "2,claim-2 least,d,,open"]  # fmt: skip
+    (tmp_path / "proofs" / "claims" / "index.csv").write_text("\n".join(rows) + "\n")
+    assert files_of_claims(tmp_path, [("1", 0), ("1", 2), ("2", 2), ("1", 9)]) == ["x.vipr", "z.vipr", "", ""]
 
 
 def _rows(text_: str) -> list[str]:
