@@ -367,6 +367,12 @@ def test_texts_that_are_no_marks_are_refused_in_a_line(wrong: list[str], tmp_pat
     assert len(str(caught.value)) < 400
 
 
+def test_a_column_that_no_scenario_can_name_is_refused_with_its_file(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", ("district", "se\u2066x", "count"), [("A1", "f", 1), ("A1", "m", 2)])
+    with pytest.raises(InputError, match=r"a\.csv: .*\\u2066"):
+        gh.describe(path, accept=True)
+
+
 @pytest.mark.parametrize("status", ["x" * 201, "a\x7f"])
 def test_a_status_that_no_scenario_can_name_is_refused_with_its_file(status: str, tmp_path: Path) -> None:
     """Found by the fuzzer: it was written into a scenario, which then could not be read."""

@@ -516,6 +516,13 @@ def test_codes_that_are_far_apart_cost_no_list_of_all_between(tmp_path: Path) ->
     assert len(frame) == 2
 
 
+def test_names_of_columns_are_told_in_one_line(tmp_path: Path, persons: Scenario) -> None:
+    """Found by the fuzzer: a name in a Parquet file that holds a line break broke the complaint."""
+    path = tmp_path / "people.parquet"
+    pl.DataFrame({"block": ["1"], "se\nx\x1b[31m": ["1"]}).write_parquet(path)
+    refused(open_records, path, persons, words=("people.parquet", "se\\nx\\x1b[31m"))
+
+
 def test_half_a_year_of_a_sample_is_refused(tmp_path: Path) -> None:
     names = ("white", "black", "aian", "asian", "nhopi", "sor", "hispanic")
     row = {"state": "01", "household": "1", "relation": "householder", **dict.fromkeys(names, 0), "white": 1}

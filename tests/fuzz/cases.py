@@ -360,7 +360,11 @@ def described(folder: Path, random: Random) -> tuple[Path, Read]:
     return path, read
 
 
-ABOUT_A_COLUMN = ("that the tables do not tell", "is a part of itself")  # of all files: such a complaint names none
+ABOUT_A_COLUMN = (
+    "that the tables do not tell",
+    "is a part of itself",
+    "the tables make no scenario",
+)  # of all files: such a complaint names none
 TIDY = "district,sex,age,count\n" + "".join(
     f"{place},{sex},{age},{times * some}\n"
     for place, times in (("A1", 1), ("A2", 2), ("Total", 3))

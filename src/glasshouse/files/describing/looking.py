@@ -162,6 +162,11 @@ def _indexed(column: pl.Series, known: dict[str, int]) -> pl.Series:
 
 
 def _refuse_odd(table: Crossed, name: str, codes: Mapping[str, int]) -> None:
+    if harmful(name) is not None or len(name) > NAME_LENGTH:
+        raise InputError(
+            f"{table.path.name}: a column is called '{name[:NAME_LENGTH]}'; expected at most {NAME_LENGTH} letters "
+            "that can be printed"
+        )
     for code in codes:
         if harmful(code) is not None or len(code) > NAME_LENGTH:
             raise InputError(
