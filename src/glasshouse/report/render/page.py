@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from json import dumps
-from urllib.parse import quote
 
 from glasshouse.report.description import (
     Block,
@@ -63,7 +62,6 @@ def page(report: Report) -> str:
         say=phrase,
         text=text,
         words=words,
-        quote=quote,
         heads_of_numbers=several("proofs.heads"),
         css=f"{style()}\n{asset('page.css')}",
         script=script,
