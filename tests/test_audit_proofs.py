@@ -114,8 +114,13 @@ def _with_claims() -> str:
 def test_a_claim_is_found_by_its_row(tmp_path: Path) -> None:
     assert files_of_claims(tmp_path, [("1", 0)]) == []
     (tmp_path / "proofs" / "claims").mkdir(parents=True)
-    rows = ["place,fact,statement,file,status", "1,claim-0 least,a,x.vipr,certified", "1,claim-0 most,b,y.vipr,certified",
-            "1,claim-2 most,c,z.vipr,weaker", "2,claim-2 least,d,,open"]  # fmt: skip
+    rows = [
+        "place,fact,statement,file,status",
+        "1,claim-0 least,a,x.vipr,certified",
+        "1,claim-0 most,b,y.vipr,certified",
+        "1,claim-2 most,c,z.vipr,weaker",
+        "2,claim-2 least,d,,open",
+    ]
     (tmp_path / "proofs" / "claims" / "index.csv").write_text("\n".join(rows) + "\n")
     assert files_of_claims(tmp_path, [("1", 0), ("1", 2), ("2", 2), ("1", 9)]) == ["x.vipr", "z.vipr", "", ""]
 
