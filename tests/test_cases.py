@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import product
 from math import lcm
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glasshouse.model.records import UNLIMITED
-from glasshouse.program.certainty import cases
+from glasshouse.program.certainty import cases, mixing
 from glasshouse.program.certainty.cases import closed
 from glasshouse.program.certainty.cuts import FRACTIONS, Rows, cuts, wholes
+from glasshouse.program.certainty.mixing import Mixing
 from glasshouse.program.certainty.prove import dual_bound, within
 from glasshouse.program.highs import Growing, Relaxation
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
@@ -144,9 +149,9 @@ def test_cases_that_would_take_far_too_long_are_given_up_and_nothing_is_claimed(
     asked: list[int] = []
     relax = Growing.relax
 
-    def counted(engine: Growing, limit: Limit) -> Relaxation:
+    def counted(engine: Growing) -> Relaxation:
         asked.append(1)
-        return relax(engine, limit)
+        return relax(engine)
 
     monkeypatch.setattr(Growing, "relax", counted)
     monkeypatch.setattr(cases, "ROUNDS", 0)
@@ -182,3 +187,30 @@ def test_finer_multipliers_prove_what_coarse_ones_do_not() -> None:
     duals = np.array([1 / size])
     assert (dual_bound(program, duals) or 0) < 999_983
     assert dual_bound(program, duals, wanted=999_983) == 999_983
+
+
+def test_a_row_of_nothing_is_no_beginning() -> None:
+    """Compiled code looks at no entry of a row without entries: it would lie beyond the last."""
+    matrix = np.array([[1, 1, 1], [0, 0, 0]], np.int64)
+    rows = Rows(matrix, np.array([1, 0], np.int64), np.array([2, 0], np.int64))
+    lower, upper, x = np.zeros(3, np.int64), np.ones(3, np.int64), np.array([0.5, 0.5, 0.5])
+    mixed = Mixing(rows)
+    starts, wide = mixing._switches(*mixed.row, mixed.lower, mixed.upper, lower, upper)
+    given = (*mixed.row, *mixed.column, mixed.lower, mixed.upper, lower, upper, x, matrix @ x, starts, wide)
+    found, divisor = mixing._mixed.py_func(*given)  # as Python, which refuses what lies beyond
+    assert not found[1].any() and not divisor[1]
+    again, same = mixing._mixed(*given)
+    assert (again == found).all() and (same == divisor).all()
+
+
+@pytest.mark.slow
+def test_no_compiled_function_looks_beyond_an_array(tmp_path: Path) -> None:
+    """The tests of the core once more, with every index checked."""
+    names = ["whole", "cases", "recipe", "starts", "solvers", "extremes", "program", "core"]
+    told = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    files = [str(Path(__file__).parent / f"test_{name}.py") for name in names]
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *files],
+        capture_output=True, text=True, check=False, env=told,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout[-3000:]

@@ -101,7 +101,7 @@ def test_from_the_attack_to_the_answer_no_module_is_entered_twice(rung: str, sor
             vary(target.published, target.unit, rebuilt.place, rebuilt.codes, jointly=sort == "joint", ladder=ladder)
     assert trace.reached("program.extremes") and trace.reached("program.answers")
     assert rung == "as it is" or trace.reached("program.ladder")
-    assert rung != "engines disagree" or trace.reached("program.confirm")
+    assert rung != "engines disagree" or trace.reached("program.certainty.confirm")
     assert not trace.twice()
 
 

@@ -213,23 +213,28 @@ class Kept:
 class Growing:
     """A program that is relaxed again and again with rows added or dropped, or other limits, from where it ended.
 
-    Costs are not perturbed: the vertices are better to cut at, and fewer cases are needed.
+    Costs are not perturbed: the vertices are better to cut at, and fewer cases are needed. Wall-clock seconds, where
+    they are limited, are those of all relaxations together; `late`: they are over.
     """
 
-    def __init__(self, program: IntegerProgram) -> None:
-        self.engine = _new_engine()
+    def __init__(self, program: IntegerProgram, limit: Limit) -> None:
+        self.engine, self.limit, self.late = _new_engine(), limit, False
+        if limit.seconds is not None:
+            _set(self.engine, "time_limit", self.engine.getRunTime() + limit.seconds)
         _set(self.engine, "presolve", "off")
         _set(self.engine, "dual_simplex_cost_perturbation_multiplier", 0.0)
         _load(self.engine, program, 0)
         self._all = np.arange(len(program.cost), dtype=np.int32)
         self._entries = max(len(program.index), 1)
 
-    def relax(self, limit: Limit) -> Relaxation:
+    def relax(self) -> Relaxation:
         """The least cost for fractional x."""
-        iterations = limit.effort * ITERATIONS * min(1.0, ENTRIES / self._entries)
+        iterations = self.limit.effort * ITERATIONS * min(1.0, ENTRIES / self._entries)
         _set(self.engine, "simplex_iteration_limit", ceil(min(max(iterations, 1), _MOST)))
         self.engine.run()
-        return _relaxed(self.engine)
+        found = _relaxed(self.engine)
+        self.late |= found.status == _Status.kTimeLimit
+        return found
 
     def basics(self) -> NDArray[np.int64]:
         """What the vertex rests on: a variable by its number, a row r as -1 - r."""

@@ -131,7 +131,8 @@ def confirmed(program: IntegerProgram, solution: Solution, ladder: Ladder, *, un
         proved = closed(program, solution.x, solution.floor, ladder.limit)
         if proved.proof == Proof.EXACT or _refuted(program, solution, proved):
             return proved
-        solution = replace(solution, floor=higher(solution.floor, proved.floor))
+        floor = higher(solution.floor, proved.floor)
+        solution = replace(solution, floor=floor, clock=solution.clock or proved.clock)
     return two_engines(program, solution, ladder.engines[1], ladder.limit) if len(ladder.engines) > 1 else solution
 
 
@@ -179,7 +180,7 @@ def escalate(
     brief = replace(ladder.limit, effort=ladder.limit.effort * FINDING) if weak else ladder.limit
     held = relaxed if answered else ladder.engines[0](program, brief)
     if weak and early is not None:
-        held = replace(held, floor=higher(held.floor, early.floor))
+        held = replace(held, floor=higher(held.floor, early.floor), clock=held.clock or early.clock)
         if not _refuted(program, early, held):  # the same x has been tried
             ladder = replace(ladder, cases=False)
     for turn in (1, 2):

@@ -66,7 +66,7 @@ class _Proof:
     whole: IntegerProgram | None = None  # with all cuts
 
     def __post_init__(self) -> None:
-        self.rows, self.engine = Rows.of(self.program), Growing(self.program)
+        self.rows, self.engine = Rows.of(self.program), Growing(self.program, self.limit)
         self.mixing = Mixing(self.rows)
         self.value = UNLIMITED if self.x is None else self.program.value(self.x)
         self.lower, self.upper = self.program.lower, self.program.upper  # of all that is cheaper than x
@@ -80,17 +80,19 @@ class _Proof:
             through = self._cut()
         through = through or self._cases()
         if self.x is None:
-            return Solution(Outcome.INFEASIBLE, proof=Proof.EXACT) if through else Solution(Outcome.STOPPED)
+            if through:
+                return Solution(Outcome.INFEASIBLE, proof=Proof.EXACT)
+            return Solution(Outcome.STOPPED, clock=self.engine.late)
         if through:
             return Solution(Outcome.OPTIMAL, self.x, self.value, self.value, Proof.EXACT)
-        return Solution(Outcome.FEASIBLE, self.x, self.floor, self.floor)
+        return Solution(Outcome.FEASIBLE, self.x, self.floor, self.floor, clock=self.engine.late)
 
     def _cut(self) -> bool:
         """Add cuts, round by round; True: nothing is cheaper."""
         given, before, stalled = len(self.program.row_lower), -np.inf, 0
         for _ in range(ROUNDS):
-            relaxed = self.engine.relax(self.limit)
-            if relaxed.x is None or relaxed.duals is None:
+            relaxed = self.engine.relax()
+            if relaxed.x is None or relaxed.duals is None or self.engine.late:
                 return False  # if nothing fits, or nothing is cheaper, that is the first case
             cost = float(self.program.cost @ relaxed.x)
             self._meet(relaxed.x)
@@ -118,7 +120,7 @@ class _Proof:
 
         Of some hundred variables a few dozen are left, and with cuts the vertex is near the best x of all.
         """
-        at = self.engine.relax(self.limit).x if vertex is None else vertex
+        at = self.engine.relax().x if vertex is None else vertex
         if self.x is None or at is None:
             return False
         apart, before = np.abs(at - self.x) > WHOLE, self.value
@@ -192,7 +194,9 @@ class _Proof:
             left -= 1
             case = open_.pop()
             self.engine.limit_to(case.lower, case.upper)
-            relaxed = self.engine.relax(self.limit)
+            relaxed = self.engine.relax()
+            if self.engine.late:
+                return False
             if relaxed.x is None:
                 if not self._empty(relaxed, case):
                     return False
@@ -223,7 +227,7 @@ class _Proof:
         for at in gains.unknown(x):
             for half in case.cut_at(int(at), x, cost):
                 self.engine.limit_to(half.lower, half.upper)
-                relaxed = self.engine.relax(self.limit)
+                relaxed = self.engine.relax()
                 far = max(float(self.value), cost + 1.0) if self.x is not None else cost + 1.0
                 gains.learn(half, far if relaxed.x is None else float(self.program.cost @ relaxed.x))
                 looked += 1

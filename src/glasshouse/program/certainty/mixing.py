@@ -72,9 +72,8 @@ def _mixed(starts, index, times, c_starts, c_index, c_times, r_low, r_high, low,
     rows, columns = len(r_low), len(low)
     found, divisor = np.zeros((rows, rows), np.int64), np.zeros(rows, np.int64)
     for begin in range(rows):
-        if (above[index[starts[begin]]] == begin or below[index[starts[begin]]] == begin) and starts[
-            begin + 1
-        ] - starts[begin] == 2:
+        size, first = starts[begin + 1] - starts[begin], starts[begin]
+        if size == 0 or (size == 2 and (above[index[first]] == begin or below[index[first]] == begin)):
             continue
         w, a = np.zeros(rows, np.int64), np.zeros(columns, np.int64)
         w[begin] = 1
