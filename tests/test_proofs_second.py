@@ -311,6 +311,23 @@ def test_what_detect_says_is_certified_under_each_reading(county: Path, detected
 
 
 @pytest.mark.slow
+def test_an_excerpt_has_the_numbers_that_are_used_and_is_compared(county: Path, tmp_path: Path) -> None:
+    """Of tables that the checker cannot read, also where the file has more than the statements look at."""
+    tables, properties = tmp_path / "tables.parquet", county / "county" / "housing.parquet"
+    gh.tabulate(county / "county" / "households.parquet", scenario="subsidised-housing", out=tables)
+    found = gh.detect(tables, properties=properties, workers=1)
+    proved = found.prove(tables, properties=properties, facts="least", out=tmp_path / "p", workers=1)
+    assert proved.index.height and set(proved.index["status"]) == {"certified"}
+    shown = {line.split(",")[2] for line in (tmp_path / "p" / "published.csv").read_text().splitlines()[1:]}
+    assert "P0010001" in set(pl.read_parquet(tables)["variable"]) and shown and "P0010001" not in shown
+    fine = gh.check_proof(tmp_path / "p", tables=tables, properties=properties)
+    assert fine.code == 0 and fine.summary.accepted == proved.summary.files
+    told = tmp_path / "p" / "published.csv"
+    first, second, rest = told.read_text().split("\n", 2)
+    told.write_text("\n".join([first, second.rsplit(",", 2)[0] + ",7,7", rest]))
+    assert gh.check_proof(tmp_path / "p", tables=tables, properties=properties).code == 1
+
+
 def test_the_most_that_can_break_the_rule_is_certified(county: Path, detected: Detected) -> None:
     properties = county / "county" / "housing.parquet"
     found = detected.prove(county / "tables.csv.gz", properties=properties, facts="most", workers=1)

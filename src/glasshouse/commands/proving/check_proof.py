@@ -159,12 +159,13 @@ def _excerpt_wrong(proofs: Path, tables: Path, made_from: dict[str, str], scenar
     names = {str(said["table"]) for some in told["numbers"].values() for said in some.values()}
     chosen = chosen.choose([table.name for table in chosen.tables if table.name in names])
     file = read.open(tables, chosen)
-    levels = list(told["numbers"])
+    levels = [level for level, some in told["numbers"].items() if not any("second" in one for one in some.values())]
     area = next((level for level in levels if level != told["place"]), told["place"])
     job, _ = make_job(file, file.releases(assume=read.assume_published), level=area, seed=1, effort=1.0, seconds=None)
     with (proofs / PUBLISHED).open(encoding="utf-8", newline="") as stream:
         places = {row[1] for row in csv.reader(stream) if row[0] == told["place"]}
-    same = excerpt(file, job, sorted(places), read.assume_published) == (proofs / PUBLISHED).read_bytes()
+    used = {name for some in told["numbers"].values() for name in some}
+    same = excerpt(file, job, sorted(places), read.assume_published, used) == (proofs / PUBLISHED).read_bytes()
     return [] if same else [f"{PUBLISHED} is not what {tables.name} says"]
 
 

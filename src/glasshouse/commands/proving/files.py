@@ -78,7 +78,7 @@ def written(
     plain = is_plain(asking, file)
     tables, made_from = asking.tables, None
     if not plain:
-        put(PUBLISHED, excerpt(file, job, frame["place"].unique().to_list(), assume))
+        put(PUBLISHED, excerpt(file, job, frame["place"].unique().to_list(), assume, defining.used))
         tables = folder / PUBLISHED
         made_from = {"name": asking.tables.name, "sha256": sha256(asking.tables) if asking.tables.is_file() else ""}
     aside = [name for name in _names(tables) if name not in defining.used]
@@ -151,8 +151,8 @@ def _names(path: Path) -> list[str]:
     return sorted(found["variable"].drop_nulls().to_list())
 
 
-def excerpt(file: TableFile, job: Job, places: Collection[str], assume: str) -> bytes:
-    """The numbers of some places and of the areas around them as a long CSV; zeros are left out but for one of each."""
+def excerpt(file: TableFile, job: Job, places: Collection[str], assume: str, used: Collection[str]) -> bytes:
+    """The numbers used, of some places and the areas around them, as a long CSV; of zeros there is one of each."""
     geography = job.scenario.geography
     wanted = {geography.place: set(places)}
     if job.area_level is not None:
@@ -163,6 +163,7 @@ def excerpt(file: TableFile, job: Job, places: Collection[str], assume: str) -> 
     for level, counts in file.some(wanted, assume=assume).levels.items():
         shown = (counts.lower != 0) | (counts.upper != 0)
         shown[0] |= ~shown.any(axis=0)  # so that every number that is published is there
+        shown &= np.array([name in used for name in counts.variables])
         for row, column in zip(*np.nonzero(shown), strict=True):
             high = int(counts.upper[row, column])
             writer.writerow((level, counts.places[row], counts.variables[column], int(counts.lower[row, column]),
