@@ -15,6 +15,7 @@ import glasshouse as gh
 from glasshouse.commands.proving.prove import Proved
 from glasshouse.commands.vary import Varied
 from glasshouse.errors import InputError
+from glasshouse.proofs import check_proof
 from tests import vipr_grammar
 from tests.bounds_sample import NORLAND
 from tests.running import tool
@@ -67,6 +68,16 @@ def test_certificates_are_private_and_the_same_every_time(county: Path, varied: 
     for name in proved.files:
         if name != "manifest.json":
             assert (county / "again" / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_what_is_beyond_the_checkers_limits_is_open_and_no_reason_to_stop(
+    county: Path, varied: Varied, proved: Proved, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_proof, "STEPS", 40_000)
+    found = varied.prove(county / "tables.csv.gz", workers=1)
+    assert found.index.select("place", "fact").equals(proved.index.select("place", "fact"))
+    assert {"certified", "open"} == set(found.index["status"])
+    assert (found.index.filter(pl.col("status") == "open")["file"] == "").all()
 
 
 def test_facts_and_units_are_chosen(county: Path, varied: Varied, proved: Proved) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import wraps
+from typing import ParamSpec
 
 from glasshouse.errors import GlasshouseBug
-from glasshouse.proofs.check_proof import FORMAT, Fact, Kinds, Model, Published, written
+from glasshouse.proofs.check_proof import FORMAT, Fact, Kinds, Model, Published, Refused, written
 from glasshouse.proofs.derivation import Derivation, Line, Ref
 
+P = ParamSpec("P")
+Shown = tuple[int, str]  # the bound that is shown, and the text of the certificate
 Records = Mapping[str, Sequence[tuple[int, ...]]]  # by place: how many, and a level of each attribute
 
 
@@ -39,6 +43,22 @@ def complete(text: str, published: str, definitions: str) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
+
+
+def within_limits(nothing: Shown) -> Callable[[Callable[P, Shown]], Callable[P, Shown]]:
+    """What is beyond the limits of the checker is not shown, and no reason to stop."""
+
+    def limited(shown: Callable[P, Shown]) -> Callable[P, Shown]:
+        @wraps(shown)
+        def tried(*given: P.args, **named: P.kwargs) -> Shown:
+            try:
+                return shown(*given, **named)
+            except Refused:
+                return nothing
+
+        return tried
+
+    return limited
 
 
 def body(fact: Fact, published: Published, kinds: Kinds, derived: Derivation) -> str:

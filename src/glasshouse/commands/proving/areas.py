@@ -16,8 +16,8 @@ from glasshouse.commands.proving.chosen import CERTAIN, SOLVAR
 from glasshouse.program.integer import Proof
 from glasshouse.program.propagate import Array
 from glasshouse.program.tables.histogram import Problem
-from glasshouse.proofs.certificate import Records, Witness, body, header
-from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published, Refused
+from glasshouse.proofs.certificate import Records, Witness, body, header, within_limits
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
 from glasshouse.proofs.derivation import CASES, FEW
 from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
 from glasshouse.proofs.space import space_of
@@ -67,6 +67,7 @@ class Around:
     places: tuple[str, ...]
     starts: Mapping[str, Sequence[Record]]
 
+    @within_limits((0, ""))
     def shown(
         self, records: Mapping[str, Sequence[Record]], parts: Parts, wanted: int, total: Sequence[str], before: str,
         farthest: Mapping[str, Mapping[Classes, int]] | None = None,
@@ -79,10 +80,7 @@ class Around:
             "records": {place: [list(one) for one in some] for place, some in records.items()}, "bound": wanted,
         }  # fmt: skip
         fact = Fact(json.dumps(said), self.defined)
-        try:
-            space = space_of(fact, self.published, self.kinds, MOST_KINDS)
-        except Refused:
-            return 0, ""
+        space = space_of(fact, self.published, self.kinds, MOST_KINDS)
         found = shown_overlap(
             space,
             wanted,

@@ -18,8 +18,8 @@ from glasshouse.engine.job import Done, Item, Job
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import counted
 from glasshouse.model.schema import Predicate
-from glasshouse.proofs.certificate import body, header
-from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
+from glasshouse.proofs.certificate import body, header, within_limits
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published, Refused
 from glasshouse.proofs.contradiction import shown_contradiction
 from glasshouse.proofs.count import shown_count
 from glasshouse.proofs.definitions import boxed
@@ -169,21 +169,25 @@ def _shown(job: Counting, published: Published, code: str, count: Count, side: s
     for kinds, about in tries if count.where else ():
         said = {"fact": side, **about, "where": [dict(one) for one in count.where], "bound": bound}
         fact = Fact(json.dumps(said), job.defined)
-        found = shown_count(space_of(fact, published, kinds), bound)
-        if found is None:
+        try:
+            found = shown_count(space_of(fact, published, kinds), bound)
+            if found is None:
+                continue
+            derived, reached = found
+            if best[1] and (reached <= best[0] if side == LEAST else reached >= best[0]):
+                continue
+            pruned(derived)
+            said |= {"bound": reached}
+            fact = Fact(json.dumps(said), job.defined)
+            best = reached, "\n".join([*header(said, ()), body(fact, published, kinds, derived)])
+        except Refused:  # it is beyond the checker's limits
             continue
-        derived, reached = found
-        if best[1] and (reached <= best[0] if side == LEAST else reached >= best[0]):
-            continue
-        pruned(derived)
-        said |= {"bound": reached}
-        fact = Fact(json.dumps(said), job.defined)
-        best = reached, "\n".join([*header(said, ()), body(fact, published, kinds, derived)])
         if reached == bound:
             break
     return best
 
 
+@within_limits((-1, ""))
 def _contradiction(job: Counting, published: Published, code: str) -> tuple[int, str]:
     """Why nothing fits the numbers of a place; of an area: those of its places and its own."""
     place, kinds = job.scenario.geography.place, job.kinds

@@ -25,7 +25,7 @@ from glasshouse.model.schema import EVERYONE
 from glasshouse.program.integer import Proof
 from glasshouse.program.propagate import Array
 from glasshouse.proofs.certificate import Witness, body, header
-from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published, Refused
 from glasshouse.proofs.derivation import CASES, FEW
 from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
 from glasshouse.proofs.space import space_of
@@ -238,15 +238,20 @@ class _Place:
             fact = Fact(json.dumps(said), self.job.defined)
             last = len(levels) == len(list(self.job.kinds)[-1]) and not hurried
             cases = CASES if last and before != Proof.UNDECIDED else FEW
-            found = shown_overlap(space_of(fact, self.published, kinds), wanted, parts, give_up=not last, cases=cases)
-            if found is None or found[1] <= best[0]:
+            try:
+                found = shown_overlap(
+                    space_of(fact, self.published, kinds), wanted, parts, give_up=not last, cases=cases
+                )
+                if found is None or found[1] <= best[0]:
+                    continue
+                derived, shown = found
+                pruned(derived)
+                said |= {"bound": shown} | ({"total": total} if total else {})
+                fact = Fact(json.dumps(said), self.job.defined)
+                text = "\n".join([*header(said, self._witnesses(levels, kinds, farthest)),
+                                  body(fact, self.published, kinds, derived)])  # fmt: skip
+            except Refused:  # it is beyond the checker's limits
                 continue
-            derived, shown = found
-            pruned(derived)
-            said |= {"bound": shown} | ({"total": total} if total else {})
-            fact = Fact(json.dumps(said), self.job.defined)
-            text = "\n".join([*header(said, self._witnesses(levels, kinds, farthest)),
-                              body(fact, self.published, kinds, derived)])  # fmt: skip
             best = shown, text
             if shown == wanted:
                 break

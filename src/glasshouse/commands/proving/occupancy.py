@@ -23,7 +23,7 @@ from glasshouse.commands.proving.facts import CERTIFICATES, held
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.files.properties import PropertyFile
 from glasshouse.model.schema import Schema
-from glasshouse.proofs.certificate import body, header
+from glasshouse.proofs.certificate import body, header, within_limits
 from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published, stated
 from glasshouse.proofs.contradiction import met, shown_contradiction
 from glasshouse.proofs.count import shown_count
@@ -176,6 +176,7 @@ def _facts(
         yield name, file, bound, reached, said.proof, 0, text
 
 
+@within_limits((-1, ""))
 def _shown(job: Housing, published: Published, code: str, reading: str, kind: str, bound: int) -> tuple[int, str]:
     """The bound that is shown, and the text."""
     place, kinds = job.scenario.geography.place, job.kinds[reading]
