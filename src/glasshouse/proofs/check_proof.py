@@ -26,6 +26,7 @@ CERTIFICATE_BYTES, DEFINITIONS_BYTES, LINE_LENGTH = 1 << 23, 1 << 25, 1 << 16
 LEVELS, BOXES, HUGE = 5_000, 50_000, 1 << 4096  # of all attributes; of all their numbers; the largest denominator
 KINDS, MEMORY = 500_000, 1 << 32  # kinds of record that are told apart in a place, and the bits that they take
 STEPS, KEPT = 200_000_000, 100  # of work for one certificate; what a number that is kept in memory is charged
+TOO_LONG = "it takes too long to see"
 FORMAT, VIPR, DEFINITIONS, UNREADABLE = "glasshouse proof 1", ".vipr", "definitions.json", "it cannot be read"
 NAME, WHOLE, NUMBER = re.compile(r"[^\s<>@:%{}]{1,200}"), "[0-9]{1,12}", "-?[0-9]{1,60}(?:/0*[1-9][0-9]{0,59})?"
 SECOND, PERCENT = (
@@ -362,7 +363,7 @@ class Model:
 
     def spend(self, steps: int) -> None:
         self.left -= steps
-        need(self.left >= 0, "it takes too long to see")
+        need(self.left >= 0, TOO_LONG)
 
     def number(self, name: str) -> Key:
         """The published number that a row is. NAME alone is of the first place, NAME@CODE of another or an area."""

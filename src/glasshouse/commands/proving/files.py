@@ -25,7 +25,7 @@ from glasshouse.files.output import private_file
 from glasshouse.files.tables import TableFile
 from glasshouse.model.records import UNLIMITED
 from glasshouse.proofs.certificate import complete
-from glasshouse.proofs.check_proof import DEFINITIONS, SECOND, UNREADABLE, Refused, check, form, numbers_in
+from glasshouse.proofs.check_proof import DEFINITIONS, SECOND, TOO_LONG, UNREADABLE, Refused, check, form, numbers_in
 
 INDEX, CHECKER, PUBLISHED = "index.csv", "check_proof.py", "published.csv"
 COLUMNS = ("place", "fact", "statement", "file", "status")
@@ -95,6 +95,10 @@ def written(
         texts[name] = complete(text, *hashes).encode()
         put(name, texts[name])
     verdict = {path.name: (fine, said) for path, fine, said in _checked(folder, tables, list(texts))}
+    for name in [name for name, (fine, said) in verdict.items() if not fine and said == TOO_LONG]:
+        (folder / name).unlink()  # what nobody would check is no certificate
+        names.remove(name)
+        del verdict[name], texts[name]
     rows = tuple(_row(one, verdict) for one in frame.iter_rows(named=True))
     lines = io.StringIO(newline="")
     writer = csv.writer(lines, lineterminator="\n")
@@ -118,8 +122,8 @@ def _checked(folder: Path, tables: Path, names: list[str]) -> Iterator[tuple[Pat
 def _row(said: dict[str, str | int], verdict: dict[str, tuple[bool, str]]) -> Row:
     name, shown = str(said["file"]), int(said["shown"])
     fine, statement = verdict.get(name, (False, ""))
-    if not name:
-        status = OPEN
+    if name not in verdict:
+        name, status = "", OPEN
     elif not fine:
         status = REFUSED
     else:
