@@ -74,7 +74,7 @@ def _measured(mix: str, persons: int) -> dict[str, object]:
         told = json.loads((folder / "vary" / "summary.json").read_text(encoding="utf-8"))
         count = told["headline"]["blocks"]
         if mix == "national":
-            places = pl.read_parquet(folder / "vary" / "places.parquet")
+            places = pl.read_parquet(folder / "vary" / "places.parquet").rename({"block": "place", "tract": "area"})
             picture(places, published("S5")).save(PICTURE)
         tracts = [pl.read_parquet(folder / command / "timings.parquet")["seconds"].to_numpy() for command in COMMANDS]
     total = sum(seconds.values())
