@@ -14,6 +14,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from glasshouse.assess.rates import wilson
 from glasshouse.commands.compare import _countable
 from glasshouse.commands.compare_plan import Setting, known_plans, read_plan
 from glasshouse.commands.protect.register import protection, protections
+from glasshouse.commands.work.compare import folder_of
 from glasshouse.errors import InputError
 from glasshouse.report.description import Curves, value_of
 from glasshouse.report.render import curves
@@ -792,3 +794,30 @@ def test_multiples_of_the_budget_are_what_their_names_say() -> None:
     total, plan = allocation("persons-2020").total, read_plan("standard")
     for factor in (10, 100):
         assert Fraction(plan.setting(f"TopDown, 2020 x {factor}").options["rho"]) == factor * total
+
+
+def test_a_setting_that_was_killed_while_it_was_cleared_away_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the fault harness: data without its manifest was left, and the setting refused for it."""
+
+    def killed(path: Path, **_: object) -> None:
+        if Path(path).exists():
+            (Path(path) / "manifest.json").unlink()
+            raise KeyboardInterrupt
+
+    def work() -> None:
+        with folder_of(job, run) as folder:  # type: ignore[arg-type]
+            (folder / "data").touch()
+            (folder / "manifest.json").touch()
+
+    job, run = SimpleNamespace(keep=None, scratch=tmp_path), SimpleNamespace(code="000s1")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    assert not (tmp_path / "000s1.work").exists()
+    with folder_of(job, run) as folder:  # type: ignore[arg-type]
+        assert not list(folder.iterdir())
+        (folder / "data").touch()
+    assert not list(tmp_path.iterdir())

@@ -43,6 +43,7 @@ from glasshouse.engine.ledger import UNDER_WAY
 from glasshouse.errors import GlasshouseBug, InputError, MachineFailed
 from glasshouse.files.matrix import matrix_of, record_frames
 from glasshouse.files.output import private_folder
+from glasshouse.files.rooms import UNFINISHED
 from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import rate_of
 from glasshouse.mechanism.spent import Spent
@@ -157,9 +158,17 @@ def folder_of(job: Job, run: Run) -> Iterator[Path]:
         except MachineFailed:
             raise
         except Exception:
-            shutil.rmtree(folder)
+            _remove(folder)
             raise
-    shutil.rmtree(folder)
+    _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Take a folder away at one moment: what a kill leaves of it is not gone on with."""
+    gone = folder.with_name(f"{UNFINISHED}{folder.stem}")
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    shutil.rmtree(gone)
 
 
 class _Work:
