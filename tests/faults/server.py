@@ -1,6 +1,7 @@
 """How are a thousand runs done quickly? A process imports everything once, and forks a child for each.
 
-The server itself computes nothing: libraries that work with threads are not yet awake when it forks.
+What is the same in every run, the server has done before: it has imported everything, read the built-in scenarios and
+set Numba up. It computes nothing else: libraries that work with threads are not yet awake when it forks.
 """
 
 from __future__ import annotations
@@ -85,13 +86,19 @@ def main() -> None:
 def _import_everything() -> None:
     import pkgutil
 
+    import numba
+
     import glasshouse
     from glasshouse.cli.main import application
+    from glasshouse.scenarios.load import known_scenarios, load
 
     for module in pkgutil.walk_packages(glasshouse.__path__, "glasshouse."):
         if not module.name.endswith("__main__"):
             __import__(module.name)
     application()
+    for name in known_scenarios():
+        load(name).official  # noqa: B018  # both are kept
+    numba.njit(lambda: 0)()
 
 
 def _child(asked: dict[str, Any], told: dict[str, Path]) -> None:
