@@ -1,8 +1,8 @@
 """How does the N-th call of the system go wrong? By hooks in this process: a kill, a full disk, an unreadable file.
 
-What Python opens, makes, renames and removes passes an audit hook; fsync, reads and writes are wrapped. fsync is counted
-and not done: what a killed process has written is there, only a machine that fails would lose it. Libraries in
-other languages are not seen here: `tests.test_faults` asks strace whether any of them renames or removes something.
+What Python opens, makes, renames and removes passes an audit hook; fsync, reads and writes are wrapped. Here fsync is
+counted and not done: what a killed process wrote is there, only a machine that fails loses it. Libraries in other
+languages are not seen: `tests.test_faults` asks strace whether any of them renames or removes something.
 """
 
 from __future__ import annotations
