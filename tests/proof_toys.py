@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from glasshouse.proofs.certificate import Witness, body, complete, header
-from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, read_published, with_second
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, read_published
 from glasshouse.proofs.contradiction import shown_contradiction
 from glasshouse.proofs.count import shown_count
 from glasshouse.proofs.overlap import pruned, shown_overlap
@@ -94,8 +94,8 @@ def certificate(folder: Path, said: Json, witnesses: Sequence[Witness] = ()) -> 
     """What is shown of a fact in a folder, and its text without what is said of files; None: nothing."""
     defined = Definitions((folder / "definitions.json").read_bytes())
     fact = Fact(json.dumps(said), defined)
-    first = read_published(folder / "published.csv", defined, fact.places)
-    published, kinds = with_second(folder / "second.csv", first, fact.places), Kinds(defined, fact.levels)
+    published = read_published(folder / "published.csv", folder / "second.csv", defined, fact.places)
+    kinds = Kinds(defined, fact.levels)
     space = space_of(fact, published, kinds)
     if fact.kind == "contradiction":
         refuted = shown_contradiction(space)

@@ -334,6 +334,7 @@ def test_what_is_published_must_be_in_the_file(tmp_path: Path) -> None:
         if accepted:
             check_proof.read_published(
                 tmp_path / "published.csv",
+                tmp_path / "second.csv",
                 check_proof.Definitions((tmp_path / "definitions.json").read_bytes()),
                 ["A1a"],
             )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +21,7 @@ from glasshouse.commands.detect import Detected
 from glasshouse.commands.proving.occupancy import ALL_UNITS, THEIR_UNITS, is_covered, readings_defined
 from glasshouse.errors import InputError
 from glasshouse.model.records import UNLIMITED, Interval
-from glasshouse.proofs.check_proof import stated
+from glasshouse.proofs.check_second import stated
 from glasshouse.scenarios.load import load
 from tests import vipr_grammar
 from tests.proof_toys import Json, Rows, certificate, extreme, finish, is_true, toy, write
@@ -298,6 +300,9 @@ def test_what_detect_says_is_certified_under_each_reading(county: Path, detected
         assert len(mine) == 2 and len({said.partition("(if ")[2].partition(")")[0] for said in mine}) == 2
         assert all(f" at least {low} records " in said and "exactly that many was counted" in said for said in mine)
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "p").iterdir()} == {0o600}
+    alone = [sys.executable, "-I", "-S", str(tmp_path / "p" / "check_proof.py"), str(tmp_path / "p"), "--tables"]
+    ended = subprocess.run([*alone, str(tables)], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 and f"{found.summary.files} accepted, 0 refused" in ended.stdout, ended
     for path in (tmp_path / "p").glob("*.vipr"):
         assert not vipr_grammar.refused(path.read_text())
     assert gh.check_proof(tmp_path / "p", tables=tables, properties=properties).code == 0
@@ -373,5 +378,5 @@ def test_numbers_of_two_agencies_that_contradict_are_named(county: Path, tmp_pat
     )
     assert proved.index.height == 2 and set(proved.index["status"]) == {"certified"}
     for said in proved.index["statement"]:
-        assert "people@" in said and " some of a second agency (if the shares of units are of" in said
+        assert "people@" in said and " and of a second agency (if the shares of units are of" in said
         assert said.endswith("without any one of them some set fits the others.")

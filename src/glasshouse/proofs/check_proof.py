@@ -5,7 +5,8 @@
 
 PROOFS has `definitions.json` and certificates, TABLES is the published file, a long CSV. Exit code 0: all accepted; 1:
 some refused; 2: bad usage. `docs/proofs.md` specifies what a certificate must have, and why its fact is then true.
-Nothing that is read is run, and all is read within limits.
+Nothing that is read is run, and all is read within limits. Only where certificates rest on a second agency's file is
+another program used: `check_second.py`, beside this one.
 """
 
 import csv
@@ -13,6 +14,7 @@ import gzip
 import hashlib
 import json
 import re
+import runpy
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,10 +31,7 @@ STEPS, KEPT = 200_000_000, 100  # of work for one certificate; what a number tha
 TOO_LONG = "it takes too long to see"
 FORMAT, VIPR, DEFINITIONS, UNREADABLE = "glasshouse proof 1", ".vipr", "definitions.json", "it cannot be read"
 NAME, WHOLE, NUMBER = re.compile(r"[^\s<>@:%{}]{1,200}"), "[0-9]{1,12}", "-?[0-9]{1,60}(?:/0*[1-9][0-9]{0,59})?"
-SECOND, PERCENT = (
-    "second.csv",
-    re.compile(r"(?:[0-9]{1,3}(?:\.[0-9]{1,6})?)?"),
-)  # what a second agency prints; its shares
+SECOND, READS_SECOND = "second.csv", "check_second.py"  # what a second agency prints; the program that reads it
 MOST_SAID = 40  # levels that a statement lists
 PAIRS = re.compile(rf"{WHOLE}(?: {WHOLE} {NUMBER})*")  # how many, then each with its number
 LINE = re.compile(rf"\A\S+ ([EGL]) ({NUMBER}) (OBJ|[-0-9/ ]+) {{ (asm|lin|rnd|uns) ?([-0-9/ ]*) }} \S+\Z")
@@ -103,12 +102,12 @@ class Definitions:
             self.hidden, self.all_places = told["absent"] != "zero", told["all_places"] is True
             self.totals, self.assumed, self.aside = (set(told[one]) for one in ("totals", "assumed", "aside"))
             self.impossible = [self.box(one["where"]) for one in told["impossible"]]
-            self.numbers, self.table = dict[str, dict[str, list[Box]]](), dict[str, str]()
+            self.numbers: dict[str, dict[str, list[Box]]] = {}
+            self.table, self.second = dict[str, str](), dict[tuple[str, str], dict[str, Any]]()
             for level, some in told["numbers"].items():
                 self.numbers[level] = {name: [self.box(one) for one in said["counts"]] for name, said in some.items()}
                 self.table |= {name: str(said["table"]) for name, said in some.items()}
-            every = ((level, *one) for level, some in told["numbers"].items() for one in some.items())
-            self.second = {(level, name): dict(said["second"]) for level, name, said in every if "second" in said}
+                self.second |= {(level, name): dict(said["second"]) for name, said in some.items() if "second" in said}
             self.own = {self.place, *(level for level, _ in self.second)}  # levels whose numbers are of single places
             boxes = len(self.impossible) + sum(1 + len(one) for some in self.numbers.values() for one in some.values())
             need(boxes <= BOXES and all(map(NAME.fullmatch, self.table)))
@@ -143,8 +142,8 @@ class Published(NamedTuple):
         return self.values.get(key, (0, None if self.defined.hidden else 0))
 
 
-def read_published(path: Path, defined: Definitions, places: Collection[str]) -> Published:
-    """Read a published file, line by line; only what is about these places is kept."""
+def read_published(path: Path, second: Path, defined: Definitions, places: Collection[str]) -> Published:
+    """Read a published file, line by line, and a second agency's; only what is about these places is kept."""
     values, seen = dict[Key, tuple[int, int | None]](), set(defined.second)
     inside = {(level, defined.area(place, level)): set[str]() for place in places for level in defined.numbers}
     with form(path.name), path.open("rb") as stream:
@@ -164,54 +163,12 @@ def read_published(path: Path, defined: Definitions, places: Collection[str]) ->
     for level, name in ((level, name) for level, some in defined.numbers.items() for name in some):
         cell = name not in defined.totals and (level, defined.table[name]) in tables
         need(cell or (level, name) in seen or name in defined.assumed, f"no {level} of the tables has a number {name}")
+    if defined.second:
+        printed, reads = content(second, CERTIFICATE_BYTES), runpy.run_path(str(Path(__file__).with_name(READS_SECOND)))
+        with form(second.name):
+            values |= reads["follow"](printed.decode(), defined.second, places)
+        sha256 += f" {hashlib.sha256(printed).hexdigest()}"
     return Published(defined, values, inside, sha256)
-
-
-def with_second(path: Path, published: Published, places: Collection[str]) -> Published:
-    """The same with the numbers that follow from the second file; its hash is added to that of the first."""
-    second = published.defined.second
-    if not second:
-        return published
-    printed, lines = content(path, CERTIFICATE_BYTES), {place: list[dict[str, str]]() for place in places}
-    with form(path.name):
-        names, *rows = (line.split(",") for line in printed.decode().splitlines())
-        need(len(second) * (len(rows) + len(lines)) <= STEPS // KEPT, f"{path.name} has too many lines")
-        for line in (once(list(zip(names, row, strict=True))) for row in rows):
-            lines.get(line["place"], []).append(line)
-        found = {(level, at, name): stated(how, lines[at]) for (level, name), how in second.items() for at in lines}
-    sha256 = f"{published.sha256} {hashlib.sha256(printed).hexdigest()}"
-    return published._replace(values=published.values | found, sha256=sha256)
-
-
-def stated(how: Mapping[str, Any], lines: Iterable[Mapping[str, str]]) -> tuple[int, int | None]:
-    """What lines say of a number: the counts `of`, added up, or `shares` of them; blank is unknown.
-
-    With `who` shares are of units, and so many households live in one each: as many units as are left may be empty.
-    """
-    lows, highs, everybody, never = [0], list[int | None]([0]), 0, False
-    for line in lines:
-        of, who = (whole(one) if one else None for one in (line[how["of"]], line[how.get("who", how["of"])]))
-        shares = {name: within(line[name], of or 0) for name in how.get("whole", how.get("shares", ()))}
-        low, high = (sum(both[side] for both in shares.values()) if shares else of for side in (0, 1))
-        if of is None or who is None or low is None:
-            low, high = 0, None
-        elif "who" in how:
-            units = sum(map(min, shares.values()))
-            never |= how["of"] == how["who"] and (units > of or any(least > most for least, most in shares.values()))
-            low, high = sum(min(shares[name]) for name in how["shares"]) - max(max(of, units) - who, 0), None
-        everybody += who or 0
-        lows.append(max(low, 0))
-        highs.append(high)
-    high = None if None in highs or "least" in how else sum(one or 0 for one in highs)
-    return (everybody + 1, None) if never else (sum(lows), high)  # never: no households give these shares
-
-
-def within(share: str, of: int) -> tuple[int, int]:
-    """The fewest and the most of so many that give a printed percentage, halves both ways; of a blank, none and all."""
-    need(PERCENT.fullmatch(share))
-    half = Fraction(1, 2 * 10 ** len(share.partition(".")[2])) if share else Fraction(50)
-    low, high = ((Fraction(share or 50) + side) * of / 100 for side in (-half, half))
-    return max(-(-low // 1), 0), min(high // 1, of)
 
 
 def numbers_in(stream: Any) -> Iterator[tuple[str, str, str, tuple[int, int | None]]]:
@@ -315,8 +272,7 @@ class Model:
     def __init__(self, fact: Fact, published: Published, kinds: Kinds, used: Iterable[str]) -> None:
         self.fact, self.published, self.kinds, self.defined = fact, published, kinds, published.defined
         self.left, self.places = STEPS - LEVELS * len(fact.where), set(fact.places)
-        some = [(level, self.defined.area(one, level)) for level in reversed(fact.levels) for one in fact.places]
-        self.around = {f"@{code}": (level, code) for level, code in some} | {"": (self.defined.place, fact.places[0])}
+        self.areas = {(level, self.defined.area(one, level)) for level in fact.levels for one in fact.places}
         self.used, total = (dict.fromkeys(map(self.number, names)) for names in (used, fact.total))
         self.terms: dict[Any, dict[int, Number]] = {key: {} for key in (*self.used, *range(len(fact.records)))}
         self.most: dict[int, int] = {}  # of each, the smallest number that counts all its records; -1: none
@@ -354,8 +310,8 @@ class Model:
         for at, bits in (one for box in fact.where for one in box.items()):
             same = (bits >> level ^ bits >> kinds.classes[at][key] for level, key in enumerate(kinds.levels[at]))
             need(not any(one & 1 for one in same), "the count divides records that are not told apart")
-        names = [f"x{at}" for at in range(len(self.groups))] + [f"m{at}" for at in range(len(fact.records))]
-        self.names = names + [f"s{at}" for at, (count, _) in enumerate(fact.records) if count > 1]
+        self.names = [f"x{at}" for at in range(len(self.groups))] + [f"m{at}" for at in range(len(fact.records))]
+        self.names += [f"s{at}" for at, (count, _) in enumerate(fact.records) if count > 1]
         self.at = {name: at for at, name in enumerate(self.names)}
         terms: dict[int, Number] = {at: times for (_, _, times), at in self.groups.items() if times}
         terms |= {self.at[f"m{at}"]: 1 for at in range(len(fact.records))}
@@ -367,12 +323,12 @@ class Model:
 
     def number(self, name: str) -> Key:
         """The published number that a row is. NAME alone is of the first place, NAME@CODE of another or an area."""
+        self.spend(len(self.fact.levels))
         variable, at, code = name.rstrip("<>").partition("@")
-        level, code = self.around.get(at + code, ("", ""))
-        same = self.defined.own if level in self.defined.own else ()  # those of a second agency have codes of places
-        level = next((one for one in self.fact.levels if one in same and (one, variable) in self.kinds.of), level)
-        need((level, variable) in self.kinds.of, f"{name[:80]} is no published number of the fact's places and levels")
-        return level, code, variable
+        some = [(level, code if at else self.fact.places[0], variable) for level in self.fact.levels]
+        some = [key for key in some if key[:2] in self.areas and (key[0], variable) in self.kinds.of]
+        need(some, f"{name[:80]} is no published number of the fact's places and levels")
+        return some[0]
 
     def ends(self, key: Key) -> tuple[int, int | None]:
         """Between which numbers it lies for the fact's places; if it counts others too, it is a limit from above."""
@@ -485,32 +441,28 @@ class Model:
 
     def statement(self, witnesses: Sequence[str]) -> str:
         """What was shown, in words. Witnesses are counted again: the bound is met, or a number is needed."""
-        fact, sets, attributes = self.fact, [self.recounted(one) for one in witnesses], self.defined.attributes
-        read = [level for level in fact.levels if level in self.defined.own and level != self.defined.place]
-        second = "".join(f" of a second agency (if {level})" for level in read)
+        fact, sets = self.fact, [self.recounted(one) for one in witnesses]
+        read = {level: f"a second agency (if {level})" for level in self.defined.own}
+        around = [read.get(level, f"the {level} around") for level in fact.levels if level != self.defined.place]
+        of = " and of ".join([f"{self.defined.place} {', '.join(fact.places)}", *around])
         if fact.kind == "contradiction":
-            names = [f"{name}@{code}" for _, code, name in self.used]
-            more = "; without any one of them some set fits the others"
-            more *= set(self.used) <= {key for _, without in sets for key in without}
-            which = f"{len(names)} published numbers{second and ', some'}{second}: {', '.join(names)}"
-            return f"No set of records fits these {which}{more}."
-        around = "".join(f" and of the {level} around" for level in fact.levels if level not in self.defined.own)
+            names = ", ".join(f"{name}@{code}" for _, code, name in self.used)
+            needed = set(self.used) <= {key for _, without in sets for key in without}
+            more = "; without any one of them some set fits the others" * needed
+            return f"No set of records fits these {len(self.used)} published numbers of {of}: {names}{more}."
         total = f", and {self.total} in all" if fact.total else ""
         what = "records" if fact.where else f"of the {sum(count for count, _ in fact.records)} records named{total}"
         for number, box in enumerate(fact.where):
             what += " or" if number else ""
-            for (name, labels), bits in ((attributes[at], bits) for at, bits in box.items()):
+            for (name, labels), bits in ((self.defined.attributes[at], bits) for at, bits in box.items()):
                 some = [label for n, label in enumerate(labels) if bits >> n & 1]
                 some[3:-1] = [f"({len(some) - 4} more)"] if len(some) > MOST_SAID else some[3:-1]
                 what += f" {name} {'|'.join(some)}"
             self.spend(len(what))
         what += "" if set(fact.within) == self.places else f" in {', '.join(fact.within)}"
         what += "; one that has exactly that many was counted" if fact.bound in [met for met, _ in sets] else ""
-        side, where = (
-            "most" if fact.kind == "most" else "least",
-            ", ".join(fact.places) + around + (second and f" and{second}"),
-        )
-        return f"Every set that fits the numbers of {self.defined.place} {where} has at {side} {fact.bound} {what}."
+        side = "most" if fact.kind == "most" else "least"
+        return f"Every set that fits the numbers of {of} has at {side} {fact.bound} {what}."
 
 
 def opened(path: Path, defined: Definitions) -> tuple[dict[str, str], list[str], Fact, str]:
@@ -529,7 +481,7 @@ def check(folder: Path, tables: Path, files: Sequence[Path]) -> Iterator[tuple[P
     for path in files:
         with suppress(Refused), form("certificate"):  # it is refused below
             places.update(opened(path, defined)[2].places)
-    published = with_second(folder / SECOND, read_published(tables, defined, places), places)
+    published = read_published(tables, folder / SECOND, defined, places)
     kinds_of = lru_cache(2)(partial(Kinds, defined))
     for path in files:
         try:

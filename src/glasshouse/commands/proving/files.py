@@ -25,7 +25,17 @@ from glasshouse.files.output import private_file
 from glasshouse.files.tables import TableFile
 from glasshouse.model.records import UNLIMITED
 from glasshouse.proofs.certificate import complete
-from glasshouse.proofs.check_proof import DEFINITIONS, SECOND, TOO_LONG, UNREADABLE, Refused, check, form, numbers_in
+from glasshouse.proofs.check_proof import (
+    DEFINITIONS,
+    READS_SECOND,
+    SECOND,
+    TOO_LONG,
+    UNREADABLE,
+    Refused,
+    check,
+    form,
+    numbers_in,
+)
 
 INDEX, CHECKER, PUBLISHED = "index.csv", "check_proof.py", "published.csv"
 COLUMNS = ("place", "fact", "statement", "file", "status")
@@ -84,7 +94,8 @@ def written(
     aside = [name for name in _names(tables) if name not in defining.used]
     about = defining.content(aside=aside, made_from=made_from, second_from=None if second is None else second.told)
     put(DEFINITIONS, about)
-    put(CHECKER, (resources.files("glasshouse") / "proofs" / CHECKER).read_bytes())
+    for name in (CHECKER,) if second is None else (CHECKER, READS_SECOND):
+        put(name, (resources.files("glasshouse") / "proofs" / name).read_bytes())
     hashes = [sha256(tables), hashlib.sha256(about).hexdigest()]
     if second is not None:
         printed = second_file(second.lines, frame["place"].unique().to_list())

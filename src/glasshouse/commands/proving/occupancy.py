@@ -24,7 +24,8 @@ from glasshouse.engine.job import Done, Item, Job
 from glasshouse.files.properties import PropertyFile
 from glasshouse.model.schema import Schema
 from glasshouse.proofs.certificate import body, header, within_limits
-from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published, stated
+from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
+from glasshouse.proofs.check_second import stated
 from glasshouse.proofs.contradiction import met, shown_contradiction
 from glasshouse.proofs.count import shown_count
 from glasshouse.proofs.definitions import boxed
