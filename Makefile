@@ -22,7 +22,7 @@ test: lint
 	$(BIN)/python -m pytest -n auto -m 'not slow'
 
 test-all: lint
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-fail-under=90
+	GLASSHOUSE_TESTS=all $(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -31,6 +31,7 @@ from glasshouse.program.least import least
 from glasshouse.program.questions import one
 from glasshouse.program.tables.histogram import Problem, places_alone
 from glasshouse.scenarios.load import Scenario
+from tests.often import often
 from tests.oracles import (
     Ints,
     TooMany,
@@ -349,6 +350,7 @@ def check_least(case: Case, ladder: Ladder, rng: np.random.Generator, *, sure: b
 
 LEAST = {"default": 20, "propagation and search": 20, "search": 20, "two engines": 8, "short search and engines": 15,
          "propagation and highs": 8, "cpsat": 8, "short search": 20}  # fmt: skip
+LEAST = {rung: often(cases) for rung, cases in LEAST.items()}
 
 
 @pytest.mark.parametrize("sort", [*ALONE, "capped", "joint"])
@@ -599,6 +601,7 @@ def check_forms(target: Target, varied: Varied, start: Ints) -> None:
 
 
 SHARE = {"default": 30, "search": 16, "two engines": 6, "short search and engines": 10}
+SHARE = {rung: often(targets) for rung, targets in SHARE.items()}
 
 
 @pytest.mark.parametrize("sort", ALONE)

@@ -32,6 +32,7 @@ from glasshouse.model.contributions import Cell, Contributed, Contributions, of_
 from glasshouse.model.records import UNLIMITED
 from glasshouse.program.numbers.linked import Numbers, link
 from glasshouse.program.numbers.system import alone
+from tests.often import often
 from tests.running import good, tool
 
 VALUES = st.lists(st.integers(0, 60), max_size=6)
@@ -148,7 +149,7 @@ def test_verdicts_equal_brute_force() -> None:
     """Tables of two by three sums with margins: who can tell the largest contribution of a hidden sum too well?"""
     rng = np.random.default_rng(25)
     seen = dict.fromkeys((PROTECTED, NOT_PROTECTED), 0)
-    for _ in range(150):
+    for _ in range(often(150)):
         given = [
             [sorted(rng.integers(0, 6, rng.integers(1, 4)).tolist(), reverse=True) for _ in range(3)] for _ in "ab"
         ]
