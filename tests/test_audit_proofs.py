@@ -17,7 +17,7 @@ import pytest
 
 from glasshouse.commands.auditing.config import read_config
 from glasshouse.commands.auditing.files import files_of
-from glasshouse.commands.auditing.proofs import files_of_claims
+from glasshouse.commands.auditing.proofs import certificates_of
 from glasshouse.commands.auditing.steps import steps_of
 from glasshouse.report.description import Cell, Column, Count, Panel, Panels, Share, Table, text
 from glasshouse.report.publish import publish
@@ -106,13 +106,28 @@ def test_claims_in_words_lead_to_their_certificates(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["proofs"]["claims"]["certified"] > 0
 
 
+@pytest.mark.slow
+def test_places_that_break_the_rule_lead_to_their_certificates(tmp_path: Path) -> None:
+    few_tables(tmp_path)
+    housing = CONFIG.replace("persons = 200\n", "persons = 3000\nsubsidised = 0.25\n").replace(
+        '"bounds"', '"occupancy"'
+    )
+    (tmp_path / "mine.toml").write_text(f'{housing}[occupancy]\nscenario = "subsidised-housing"\n')
+    good(audit(tmp_path / "mine.toml", tmp_path / "out"))
+    report = (tmp_path / "out" / "report.html").read_text()
+    names = re.findall(r'<article class="proof" id="(proof-occupancy-[^"]+)"', report)
+    places = pl.read_parquet(tmp_path / "out" / "occupancy" / "places.parquet").filter(pl.col("answer") == "certain")
+    assert places.height == len(names) > 0 and set(re.findall(r'href="#(proof-occupancy-[^"]+)"', report)) == set(names)
+    assert {name.split("-")[2] for name in names} == set(places["block"])
+
+
 def _with_claims() -> str:
     head, rest = CONFIG.split("[proofs]")
     return f"{head}{CLAIMS}[proofs]{rest}"
 
 
 def test_a_claim_is_found_by_its_row(tmp_path: Path) -> None:
-    assert files_of_claims(tmp_path, [("1", 0)]) == []
+    assert certificates_of(tmp_path, "claims", [("1", "claim-0")]) == []
     (tmp_path / "proofs" / "claims").mkdir(parents=True)
     rows = [
         "place,fact,statement,file,status",
@@ -122,7 +137,8 @@ def test_a_claim_is_found_by_its_row(tmp_path: Path) -> None:
         "2,claim-2 least,d,,open",
     ]
     (tmp_path / "proofs" / "claims" / "index.csv").write_text("\n".join(rows) + "\n")
-    assert files_of_claims(tmp_path, [("1", 0), ("1", 2), ("2", 2), ("1", 9)]) == ["x.vipr", "z.vipr", "", ""]
+    asked = [("1", "claim-0"), ("1", "claim-2"), ("2", "claim-2"), ("1", "claim-9")]
+    assert certificates_of(tmp_path, "claims", asked) == ["x.vipr", "z.vipr", "", ""]
 
 
 def _rows(text_: str) -> list[str]:

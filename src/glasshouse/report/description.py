@@ -97,7 +97,7 @@ class Table:
     behind: tuple[int | None, ...] = ()
     order: tuple[int, bool] | None = None
     inhabited: bool = False
-    links: tuple[str, ...] = ()  # of each row, the panel that it leads to; never in public
+    links: tuple[str, ...] = ()  # of the first rows, the panels that they lead to; never in public
 
     def _repr_html_(self) -> str:
         """For notebooks: the numbers as they are printed, with their intervals."""

@@ -15,7 +15,7 @@ from glasshouse.assess.people.groups import EXPOSED
 from glasshouse.attack.infer.onelevel import marginal
 from glasshouse.commands.auditing.config import Config
 from glasshouse.commands.auditing.files import Files, rules_of
-from glasshouse.commands.auditing.proofs import PROOFS, anchor, files_of_claims
+from glasshouse.commands.auditing.proofs import PROOFS, anchor, certificates_of
 from glasshouse.commands.auditing.proofs import section as proofs_section
 from glasshouse.commands.auditing.steps import Step
 from glasshouse.commands.auditing.summary import Summary
@@ -54,7 +54,7 @@ from glasshouse.report.words import phrase, say
 from glasshouse.scenarios.load import Scenario, load
 
 MAPPED = 3000  # places that a map can still show
-EXAMPLES = 12  # claims shown in words
+EXAMPLES = 12  # claims shown in words, and places whose certificates are
 NAMES = ("CEF", "HDF", "MDG", "PRG")  # whose answers are compared, besides the rebuilt records
 
 
@@ -74,6 +74,7 @@ class _Found:
         self.config, self.folder, self.files = config, files.folder, files
         self.scenario: Scenario = load(config.scenario)
         self.done = {step.name for step in steps if not step.without}
+        self.files_shown: dict[str, list[str]] = {}  # of a step, the certificates of what the report shows
         self.left_out: list[tuple[str, str, Sentence]] = [
             (step.name, step.says, step.without) for step in steps if step.without
         ]
@@ -172,7 +173,7 @@ class _Found:
         rule = said["width"], said["percent"]
         return hidden_numbers(Bounds(frame, scenario, reasons, printed, *rule, said["contradictions"]))
 
-    def claims(self) -> tuple[Section, list[str]]:
+    def claims(self) -> Section:
         assert self.config.claims is not None
         place = load(self.config.claims.scenario).geography.place
         rows = pl.scan_parquet(self.folder / "claims" / "claims.parquet").with_row_index("number")
@@ -180,18 +181,21 @@ class _Found:
             pl.col("k"), place, "kind", descending=[True, False, False]
         )
         shown = some.unique([place, "kind"], keep="first", maintain_order=True).head(EXAMPLES).collect()
-        files = files_of_claims(self.folder, shown.select(place, "number").rows()) if "prove" in self.done else []
-        links = tuple(anchor("claims", file) for file in files)
-        return audit_answers.claims(self.told("claims", "summary.json"), shown, place, links), files
+        links = self._proved("claims", [(at, f"claim-{row}") for at, row in shown.select(place, "number").rows()])
+        return audit_answers.claims(self.told("claims", "summary.json"), shown, place, links)
+
+    def _proved(self, step: str, found: list[tuple[str, str]]) -> tuple[str, ...]:
+        self.files_shown[step] = certificates_of(self.folder, step, found[:EXAMPLES]) if "prove" in self.done else []
+        return tuple(anchor(step, file) for file in self.files_shown[step])
 
     def occupancy(self) -> Section:
         assert self.config.occupancy is not None
         scenario, told = load(self.config.occupancy.scenario), self.told("occupancy", "summary.json")
         assert scenario.occupancy is not None
-        reading = scenario.occupancy.model(told["model"]).title
-        return audit_answers.occupancy(
-            told, self.frame("occupancy", "places.parquet"), scenario.geography.place, reading
-        )  # fmt: skip
+        reading, place = scenario.occupancy.model(told["model"]).title, scenario.geography.place
+        certain = self.frame("occupancy", "places.parquet").filter(pl.col("answer") == "certain")
+        links = self._proved("occupancy", [(code, "violations") for code in certain[place]])
+        return audit_answers.occupancy(told, certain, place, reading, links)
 
     def noise(self) -> tuple[Section, float]:
         said, wanted = self.told("noise.json"), self.config.noise
@@ -232,7 +236,6 @@ def find(
         "share_certain": certainty.share, "zero_solvar_share": certainty.one_solution, "solvar_mean": certainty.solvar,
     }  # fmt: skip
     sections: list[Section] = []
-    shown: list[str] = []  # certificates of claims that the report shows
     groups = found.frame("solvar", "groups.parquet")
     sections.append(audit_certainty.who(groups))
     if "bounds" in found.done:
@@ -251,8 +254,7 @@ def find(
         section, rates, data, attacker = _people(found, summary, cells)
         sections.append(section)
     if "claims" in found.done:
-        section, shown = found.claims()
-        sections.append(section)
+        sections.append(found.claims())
         first = next(iter(found.told("claims", "summary.json").get("by_columns") or ()), None)
         cells["claims_households"] = share = audit_answers.singled_out(first) if first else None
         summary["claims_households"] = value_of(share)
@@ -264,7 +266,7 @@ def find(
     proved: Json = {}
     if "prove" in found.done:
         proved = found.told(PROOFS)
-        sections.append(proofs_section(found.folder, config.proofs, certainty, shown))
+        sections.append(proofs_section(found.folder, config.proofs, certainty, found.files_shown))
         summary |= {"share_certified": value_of(audit_proofs.certified(proved)), "proofs": proved["steps"]}
     if "noise" in found.done:
         section, summary["posterior"] = found.noise()

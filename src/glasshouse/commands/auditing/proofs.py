@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -55,19 +55,19 @@ class ProofsFound:
         }  # fmt: skip
 
 
-def section(folder: Path, wanted: Proofs | None, certainty: Certainty, claims: Sequence[str]) -> Section:
-    """The part of the report: counts, the largest places, and the certificates of the claims that are shown."""
+def section(
+    folder: Path, wanted: Proofs | None, certainty: Certainty, shown: Mapping[str, Sequence[str]]
+) -> Section:  # fmt: skip
+    """The part of the report: counts, the largest places, and the certificates of the rows that are shown."""
     most = 0 if wanted is None else wanted.examples
     told: Json = json.loads((folder / PROOFS).read_text(encoding="utf-8"))
     some, found = list[tuple[str, int, int, str]](), list[Panel]()
     if "vary" in told["steps"]:
         some = examples(folder, certainty.places, certainty.place, most)
         found += panels(folder, "vary", [file for *_, file in some])
-    if "claims" in told["steps"]:
-        found += panels(folder, "claims", claims)
-    for step in ("bounds", "occupancy"):
+    for step in ("claims", "bounds", "occupancy"):
         if step in told["steps"]:
-            found += panels(folder, step, first_files(folder, step, most))
+            found += panels(folder, step, shown.get(step) or first_files(folder, step, most))
     rows = [(code, many, sure, anchor("vary", file)) for code, many, sure, file in some]
     return proofs(told, certainty.place, certainty.persons, rows, found)
 
@@ -141,14 +141,14 @@ def examples(folder: Path, places: pl.DataFrame, place: str, most: int) -> list[
     return list(there.select(place, "population", "certain", "file").head(most).iter_rows())
 
 
-def files_of_claims(folder: Path, claims: Iterable[tuple[str, int]]) -> list[str]:
-    """The files that certify claims, by their places and rows of `claims.parquet`; empty where there is none."""
-    path = folder / WHERE["claims"] / "index.csv"
+def certificates_of(folder: Path, step: str, found: Iterable[tuple[str, str]]) -> list[str]:
+    """The files that certify what was found of places, the least, else the most; empty: there is none."""
+    path = folder / WHERE[step] / "index.csv"
     if not path.is_file():
         return []
-    index = pl.read_csv(path, infer_schema=False).filter(pl.col("file") != "")
+    index = pl.read_csv(path, infer_schema=False).filter(pl.col("file") != "").reverse()  # of readings, the first
     files = {(place, fact): file for place, fact, file in index.select("place", "fact", "file").iter_rows()}
-    sides = [[files.get((place, f"claim-{number} {side}"), "") for side in SIDES] for place, number in claims]
+    sides = [[files.get((place, f"{what} {side}"), "") for side in SIDES] for place, what in found]
     return [least or most for least, most in sides]
 
 

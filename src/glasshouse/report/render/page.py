@@ -203,7 +203,7 @@ def _rows(table: Table, lines: list[int], listed: bool) -> Iterator[_Row]:
     wide, first = len(table.columns) - table.keys, 1 if table.panels else 0
     for at, row in enumerate(table.rows[: table.shown]):
         keys = [_Cell(words(cell), "", None, isinstance(cell, Hidden), key=True) for cell in row[first : table.keys]]
-        if table.links and keys:
+        if keys and at < len(table.links):
             keys[0] = replace(keys[0], link=table.links[at])
         numbers = lines[at * wide : (at + 1) * wide]
         rest = zip(row[table.keys :], numbers, looks[table.keys :], strict=True)

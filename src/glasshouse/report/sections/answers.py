@@ -149,8 +149,10 @@ def claims(
     return Section("claims", phrase("certain_claims.title"), lead, tuple(blocks))
 
 
-def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str, reading: str) -> Section:
-    """What the numbers of two agencies say together, read in this way."""
+def occupancy(
+    summary: Mapping[str, Any], certain: pl.DataFrame, place: str, reading: str, links: tuple[str, ...] = ()
+) -> Section:  # fmt: skip
+    """What the numbers of two agencies say together, read in this way; `links`: of the places that are certain."""
     blocks = int(summary["blocks"])
     table = Table(
         "occupancy", phrase("occupancy.table"),
@@ -163,7 +165,6 @@ def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str, readi
         "occupancy/summary.json",
     )  # fmt: skip
     parts: list[Block] = [table]
-    certain = found.filter(pl.col("answer") == "certain")
     if certain.height:
         parts.append(Table(
             "occupancy-places", phrase("occupancy.where", places=plural(place).capitalize()),
@@ -173,7 +174,7 @@ def occupancy(summary: Mapping[str, Any], found: pl.DataFrame, place: str, readi
                  Count(row["violations_high"]))
                 for row in certain.iter_rows(named=True)
             ),
-            phrase("occupancy.where_source"), records=True,
+            phrase("occupancy.where_source"), records=True, links=links,
         ))  # fmt: skip
     lead = say("occupancy.lead", share=Share(int(summary["certain"]), blocks), places=plural(place), reading=reading)
     return Section("occupancy", phrase("occupancy.title"), lead, tuple(parts))
