@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from glasshouse.proofs.certificate import Witness, body, complete, header
+from glasshouse.proofs.certificate import Witness, complete, text_of
 from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, read_published
 from glasshouse.proofs.contradiction import shown_contradiction
 from glasshouse.proofs.count import shown_count
-from glasshouse.proofs.overlap import pruned, shown_overlap
+from glasshouse.proofs.overlap import Part, pruned, shown_overlap
 from glasshouse.proofs.space import space_of
 
 Json = dict[str, Any]
@@ -102,7 +102,7 @@ def certificate(folder: Path, said: Json, witnesses: Sequence[Witness] = ()) -> 
         found = None if refuted is None else (refuted.derived, 0)
         witnesses = () if refuted is None else refuted.witnesses
     elif fact.kind == "overlap":
-        found = shown_overlap(space, fact.bound, [(range(len(fact.records)), fact.bound)])
+        found = shown_overlap(space, fact.bound, [Part(range(len(fact.records)), fact.bound)])
     else:
         found = shown_count(space, fact.bound)
     if found is None:
@@ -110,9 +110,7 @@ def certificate(folder: Path, said: Json, witnesses: Sequence[Witness] = ()) -> 
     derived, shown = found
     pruned(derived)
     said = said | ({} if fact.kind == "contradiction" else {"bound": shown})
-    return shown, "\n".join(
-        [*header(said, witnesses), body(Fact(json.dumps(said), defined), published, kinds, derived)]
-    )
+    return shown, text_of(said, witnesses, published, kinds, derived)
 
 
 def finish(text: str, hashes: tuple[str, str]) -> str:

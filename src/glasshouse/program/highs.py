@@ -255,6 +255,12 @@ class Growing:
     def drop(self, rows: NDArray[np.int64]) -> None:
         self.engine.deleteRows(len(rows), rows.astype(np.int32))
 
+    def limit_rows(self, rows: NDArray[np.int64], lower: Count, upper: Count) -> None:
+        """Other limits of some rows, out of limits for all."""
+        for row in rows.tolist():
+            low = -inf if lower[row] <= -UNLIMITED else float(lower[row])
+            self.engine.changeRowBounds(row, low, inf if upper[row] >= UNLIMITED else float(upper[row]))
+
     def limit_to(self, lower: Count, upper: Count) -> None:
         """Other limits of the variables."""
         low = np.where(lower <= -UNLIMITED, -inf, lower).astype(np.float64)

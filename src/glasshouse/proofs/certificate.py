@@ -10,9 +10,20 @@ from functools import wraps
 from typing import ParamSpec
 
 from glasshouse.errors import GlasshouseBug
-from glasshouse.proofs.check_proof import FORMAT, Fact, Kinds, Model, Published, Refused, written
+from glasshouse.proofs.check_proof import (
+    CERTIFICATE_BYTES,
+    FORMAT,
+    TOO_LONG,
+    Fact,
+    Kinds,
+    Model,
+    Published,
+    Refused,
+    written,
+)  # fmt: skip
 from glasshouse.proofs.derivation import Derivation, Line, Ref
 
+OF_FILES = 1_000  # bytes of a header that are about files
 P = ParamSpec("P")
 Shown = tuple[int, str]  # the bound that is shown, and the text of the certificate
 Records = Mapping[str, Sequence[tuple[int, ...]]]  # by place: how many, and a level of each attribute
@@ -30,7 +41,7 @@ class Witness:
         return {**named, "records": {place: [list(one) for one in some] for place, some in self.records.items()}}
 
 
-def header(fact: Mapping[str, object], witnesses: Sequence[Witness]) -> list[str]:
+def _header(fact: Mapping[str, object], witnesses: Sequence[Witness]) -> list[str]:
     """The lines of a header that are about the fact; those about files come when the files are known."""
     lines = [f"% fact {_json(fact)}", *(f"% witness {_json(one.said())}" for one in witnesses)]
     return [line for line in lines if line.isascii()]
@@ -61,7 +72,18 @@ def within_limits(nothing: Shown) -> Callable[[Callable[P, Shown]], Callable[P, 
     return limited
 
 
-def body(fact: Fact, published: Published, kinds: Kinds, derived: Derivation) -> str:
+def text_of(
+    said: Mapping[str, object], witnesses: Sequence[Witness], published: Published, kinds: Kinds, derived: Derivation
+) -> str:
+    """A certificate, but for what its header says of files; refused if the checker would not read that much."""
+    fact = Fact(json.dumps(said), published.defined)
+    text = "\n".join([*_header(said, witnesses), _body(fact, published, kinds, derived)])
+    if len(text) > CERTIFICATE_BYTES - OF_FILES:
+        raise Refused(TOO_LONG)
+    return text
+
+
+def _body(fact: Fact, published: Published, kinds: Kinds, derived: Derivation) -> str:
     """The VIPR text of a derivation: only rows that are used, kinds of record with the same column as one variable."""
     lines = derived.lines
     used = {ref.rstrip("<>"): None for line in lines for ref in line.times if isinstance(ref, str) and ":" not in ref}

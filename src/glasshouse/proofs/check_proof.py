@@ -310,8 +310,9 @@ class Model:
         for at, bits in (one for box in fact.where for one in box.items()):
             same = (bits >> level ^ bits >> kinds.classes[at][key] for level, key in enumerate(kinds.levels[at]))
             need(not any(one & 1 for one in same), "the count divides records that are not told apart")
-        self.names = [f"x{at}" for at in range(len(self.groups))] + [f"m{at}" for at in range(len(fact.records))]
-        self.names += [f"s{at}" for at, (count, _) in enumerate(fact.records) if count > 1]
+        self.top = {f"m{at}": count for at, (count, _) in enumerate(fact.records)}  # the most that a variable can be
+        self.top |= {f"s{at}": 1 for at, (count, _) in enumerate(fact.records) if count > 1}
+        self.names = [*(f"x{at}" for at in range(len(self.groups))), *self.top]
         self.at = {name: at for at, name in enumerate(self.names)}
         terms: dict[int, Number] = {at: times for (_, _, times), at in self.groups.items() if times}
         terms |= {self.at[f"m{at}"]: 1 for at in range(len(fact.records))}
@@ -337,7 +338,7 @@ class Model:
         return low if alone or key[0] in self.defined.own else 0, high
 
     def row(self, name: str) -> Row:
-        """What the row of this name is: a published number, a bound of a variable, or a link of a kind of records."""
+        """What the row of this name is: a published number, a limit of a variable, or a link of a kind of records."""
         sort, colon, rest = name.partition(":")
         if not colon:
             key, side = self.number(name), name[len(name.rstrip("<>")) :]
@@ -345,8 +346,8 @@ class Model:
             sense, right = {"": ("E", low if low == high else None), "<": ("L", high), ">": ("G", low)}[side]
             need(right is not None, f"{name[:80]}: what is published does not say this of the fact's places")
             return Row(self.terms[key], sense, right or 0)
-        if sort == "lb":
-            return Row({self.at[rest]: 1}, "G", 0)
+        if sort in ("lb", "ub"):
+            return Row({self.at[rest]: 1}, *(("G", 0) if sort == "lb" else ("L", self.top[rest])))
         kind, m, s = int(rest), self.at[f"m{rest}"], self.at.get(f"s{rest}", -1)
         (count, _), most = self.fact.records[kind], self.most[kind]
         need(most >= 0 if sort == "over" else sort == "full" and s >= 0)

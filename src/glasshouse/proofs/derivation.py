@@ -142,7 +142,7 @@ class Derivation:
         if found is None or found[0] <= target - 1:
             return None
         value, times = found
-        return self._add(Line(dict(terms), target, "lin" if value >= target else "rnd", times))
+        return self.add(Line(dict(terms), target, "lin" if value >= target else "rnd", times))
 
     def _absurd(self, ray: Float, under: Sequence[int]) -> int | None:
         """A line 0 >= 1 from a ray, whose sign and length do not matter."""
@@ -155,7 +155,7 @@ class Derivation:
             found = self._multipliers(_Relaxed(None, ray / unit), {}, under, None)
             if found is not None and found[0] > 0:
                 value, times = found
-                return self._add(Line({}, 1, "lin", {ref: much / value for ref, much in times.items()}))
+                return self.add(Line({}, 1, "lin", {ref: much / value for ref, much in times.items()}))
         return None
 
     def _multipliers(
@@ -225,16 +225,16 @@ class Derivation:
 
     # Steps
 
-    def _add(self, line: Line) -> int:
+    def add(self, line: Line) -> int:
         self.lines.append(line)
         return len(self.lines) - 1
 
     def assumed(self, terms: Mapping[int, int], right: int) -> int:
-        return self._add(Line(dict(terms), right, "asm"))
+        return self.add(Line(dict(terms), right, "asm"))
 
     def summed(self, terms: Mapping[int, int], right: int, lines: Sequence[int]) -> int:
         """A line that is the sum of others."""
-        return self._add(Line(dict(terms), right, "lin", {one: Fraction(1) for one in lines}))
+        return self.add(Line(dict(terms), right, "lin", {one: Fraction(1) for one in lines}))
 
     def learn(self, line: int) -> None:
         """Take a line that rests on nothing as a row from now on."""
@@ -261,7 +261,7 @@ class Derivation:
         """
         space = self.space
         k, most, m = int(space.counts[kind]), int(space.most[kind]), space.m(kind)
-        mine = {int(at): 1 for at in np.flatnonzero(space.kind_of == kind)}
+        mine = self.there(kind, 1)
         least = min(self.least(mine) or 0, k) if most >= 0 else 0
         if least < 1:
             return False
@@ -270,17 +270,7 @@ class Derivation:
             there = self.bounded(mine, least)
             if there is None:
                 return False
-            if k == 1:
-                part = Fraction(1, most)
-                line = self._add(Line({m: 1}, 1, "rnd", {f"over:{kind}": part, there: part}))
-            else:
-                switch = space.s(kind)
-                off, on = self.assumed({switch: -1}, 0), self.assumed({switch: 1}, 1)
-                none: dict[Ref, Fraction] = {f"over:{kind}": Fraction(1), there: Fraction(1)}
-                none |= {off: Fraction(most - k)} if most > k else {}
-                first = self._add(Line({m: 1}, least, "lin", none))
-                second = self._add(Line({m: 1}, least, "lin", {f"full:{kind}": Fraction(1), on: Fraction(k)}))
-                line = self._add(Line({m: 1}, least, "uns", cases=(first, off, second, on)))
+            line = self.overlapping(kind, least, there)
         self.learn(line)
         return True
 
@@ -291,7 +281,7 @@ class Derivation:
         """
         space = self.space
         k, most, m = int(space.counts[kind]), int(space.most[kind]), space.m(kind)
-        mine = {int(at): -1 for at in np.flatnonzero(space.kind_of == kind)}
+        mine = self.there(kind, -1)
         least = self.least(mine)
         if least is None or (most >= 0 and -least >= most) or most < 0:
             return False
@@ -301,21 +291,44 @@ class Derivation:
         limit = self.bounded(mine, -u)
         if limit is None:
             return False
-        switch = m if k == 1 else space.s(kind)
-        chord = dict.fromkeys(mine, -k) | {m: u}
-        off, on = self.assumed({switch: -1}, 0), self.assumed({switch: 1}, 1)
+        terms = self.there(kind, -k) | {m: u}
         if k == 1:  # x <= most m <= 0
-            none = self._add(Line(chord, 0, "lin", {f"over:{kind}": Fraction(1), off: Fraction(most - u)}))
-            some = self._add(Line(chord, 0, "lin", {on: Fraction(u), limit: Fraction(1)}))
+            self.learn(self.either(kind, terms, 0, {"over": 1, "off": most - u}, {"on": u, limit: 1}))
         else:  # x - m <= (most - k) s <= 0, so u m >= u x >= k x; or m >= k s >= k, so u m >= u k >= k x
-            over: dict[Ref, Fraction] = {f"over:{kind}": Fraction(u), off: Fraction(u * (most - k))}
-            none = self._add(Line(chord, 0, "lin", over))
-            some = self._add(
-                Line(chord, 0, "lin", {f"full:{kind}": Fraction(u), on: Fraction(u * k), limit: Fraction(k)})
-            )
-        both = self._add(Line(chord, 0, "uns", cases=(none, off, some, on)))
-        self.learn(both)
+            none: dict[Ref, int] = {"over": u, "off": u * (most - k)}
+            self.learn(self.either(kind, terms, 0, none, {"full": u, "on": u * k, limit: k}))
         return True
+
+    # What links a kind of records with how many overlap
+
+    def there(self, kind: int, times: int) -> dict[int, int]:
+        """How many records of a kind there are, so many times."""
+        return {int(at): times for at in np.flatnonzero(self.space.kind_of == kind)}
+
+    def overlapping(self, kind: int, least: int, there: int) -> int:
+        """A line that at least so many of a kind overlap, from one that there are at least so many, or more."""
+        k, most, terms = int(self.space.counts[kind]), int(self.space.most[kind]), {self.space.m(kind): 1}
+        if k == 1:
+            part = Fraction(1, most)
+            return self.add(Line(terms, 1, "rnd", {f"over:{kind}": part, there: part}))
+        return self.either(kind, terms, least, {"over": 1, "off": most - k, there: 1}, {"full": 1, "on": k})
+
+    def either(
+        self, kind: int, terms: Mapping[int, int], right: int, none: Mapping[Ref, int], some: Mapping[Ref, int]
+    ) -> int:
+        """A line in two cases: `off`, the switch of a kind is 0, or `on`, it is 1; `over` and `full` are its rows.
+
+        The switch is s, or, where k = 1, whether the one record overlaps.
+        """
+        space = self.space
+        switch = space.m(kind) if space.counts[kind] == 1 else space.s(kind)
+        off, on = self.assumed({switch: -1}, 0), self.assumed({switch: 1}, 1)
+        names: dict[Ref, Ref] = {"over": f"over:{kind}", "full": f"full:{kind}", "off": off, "on": on}
+        first, second = (
+            self.add(Line(terms, right, "lin", {names.get(ref, ref): Fraction(n) for ref, n in times.items() if n}))
+            for times in (none, some)
+        )
+        return self.add(Line(terms, right, "uns", cases=(first, off, second, on)))
 
     def cases(self, terms: Mapping[int, int], target: int, under: tuple[int, ...] = ()) -> int | None:
         """A line that shows `terms >= target` by cases, or None when there are too many."""
@@ -340,7 +353,7 @@ class Derivation:
             return None
         nothing = self.lines[first].absurd and self.lines[second].absurd
         shown = ({}, 1) if nothing else (dict(terms), target)
-        return self._add(Line(*shown, "uns", cases=(first, at_most, second, more)))
+        return self.add(Line(*shown, "uns", cases=(first, at_most, second, more)))
 
     def _fractional(self, x: Float, terms: Mapping[int, int]) -> int | None:
         """The column to divide: switches and overlaps of what is asked for first, then the rest; least whole first."""

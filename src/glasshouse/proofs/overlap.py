@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from glasshouse.proofs.derivation import CASES, RELAXATIONS, Derivation
+from glasshouse.proofs.part import Cells
 from glasshouse.proofs.space import Space
+from glasshouse.proofs.stages import closed
 
 FEWER = 50  # cases for a try at less
-Parts = Sequence[tuple[Sequence[int], int]]  # kinds that stand or fall together, and how many overlap at least
+
+
+class Part(NamedTuple):
+    """Kinds that stand or fall together, how many overlap at least, and what was asked of them."""
+
+    kinds: Sequence[int]
+    wanted: int
+    cells: Cells | None = None
+
+
+Parts = Sequence[Part]
 
 
 def shown_overlap(
@@ -32,9 +45,9 @@ def shown_overlap(
     if derived.bounded(whole, target) is not None:
         return derived, target
     lines, total = [], 0
-    for kinds, wanted in parts:
-        found = _part(derived, kinds, wanted, give_up=give_up) if wanted > 0 else None
-        if wanted > 0 and give_up and (found is None or found[1] < wanted):
+    for part in parts:
+        found = _part(derived, part, give_up=give_up) if part.wanted > 0 else None
+        if part.wanted > 0 and give_up and (found is None or found[1] < part.wanted):
             return None
         if found is not None:
             lines.append(found[0])
@@ -45,9 +58,9 @@ def shown_overlap(
     return derived, total
 
 
-def _part(derived: Derivation, kinds: Sequence[int], wanted: int, *, give_up: bool) -> tuple[int, int] | None:
+def _part(derived: Derivation, part: Part, *, give_up: bool) -> tuple[int, int] | None:
     """A line for the overlap of some kinds, and how large it is."""
-    space = derived.space
+    space, (kinds, wanted, cells) = derived.space, part
     terms = {space.m(kind): 1 for kind in kinds}
     known = len(derived.known)
     found = derived.bounded(terms, wanted)
@@ -56,6 +69,8 @@ def _part(derived: Derivation, kinds: Sequence[int], wanted: int, *, give_up: bo
             for kind in kinds:
                 step(kind)
             found = derived.bounded(terms, wanted)
+    if found is None and cells is not None and not give_up:
+        found = closed(derived, kinds, wanted, cells)
     if found is None:
         found = _cases(derived, terms, wanted)
     less = wanted

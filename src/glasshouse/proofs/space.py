@@ -33,6 +33,7 @@ class Space:
     times: Ints  # of each group: how often the count that is asked for counts it
     most: Ints  # of each kind of the fact's records; -1: no limit
     example: tuple[tuple[str, tuple[int, ...]], ...]  # of each group, a place and a record
+    classes: tuple[tuple[int, ...], ...]  # and the classes in which that record is compared
 
     @cached_property
     def counts(self) -> Ints:
@@ -75,6 +76,7 @@ def space_of(fact: Fact, published: Published, kinds: Kinds, most_kinds: int = K
     keys: dict[Key, int] = {}
     blocks: list[tuple[sparse.csr_matrix, list[int], Ints, Ints]] = []
     records: list[tuple[str, tuple[int, ...]]] = []
+    compared: list[tuple[int, ...]] = []
     most = np.full(len(fact.records), -1, np.int64)
     for place in fact.places:
         code = {level: defined.area(place, level) for level in fact.levels}
@@ -83,6 +85,7 @@ def space_of(fact: Fact, published: Published, kinds: Kinds, most_kinds: int = K
         dead = 0 if shown else sum(kinds.of[numbers[at]] for at in np.flatnonzero(high == 0))
         alive = kinds.alive(dead, most_kinds - len(records))
         records += [(place, record) for record, _, _ in alive]
+        compared += [classes for _, classes, _ in alive]
         mask = (1 << width) - 1
         size = max((width + 7) // 8, 1)
         raw = b"".join((boxes & mask).to_bytes(size, "little") for _, _, boxes in alive)
@@ -116,8 +119,8 @@ def space_of(fact: Fact, published: Published, kinds: Kinds, most_kinds: int = K
     names = tuple(name if level in defined.own and alone else f"{name}@{code}" for level, code, name in keys)
     matrix = columns.T.tocsr()
     matrix.sort_indices()
-    example = tuple(records[one] for one in first_of)
-    return Space(fact, tuple(keys), names, matrix, low, high, kind_of, times, most, example)
+    example, classes = (tuple(some[one] for one in first_of) for some in (records, compared))
+    return Space(fact, tuple(keys), names, matrix, low, high, kind_of, times, most, example, classes)
 
 
 def _counts_all(published: Published, fact: Fact, key: Key) -> bool:

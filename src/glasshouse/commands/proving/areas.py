@@ -16,10 +16,10 @@ from glasshouse.commands.proving.chosen import CERTAIN, SOLVAR
 from glasshouse.program.integer import Proof
 from glasshouse.program.propagate import Array
 from glasshouse.program.tables.histogram import Problem
-from glasshouse.proofs.certificate import Records, Witness, body, header, within_limits
+from glasshouse.proofs.certificate import Records, Witness, text_of, within_limits
 from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
 from glasshouse.proofs.derivation import CASES, FEW
-from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
+from glasshouse.proofs.overlap import Part, Parts, pruned, shown_overlap
 from glasshouse.proofs.space import space_of
 from glasshouse.proofs.witness import Classes, fits, realised_together
 
@@ -101,7 +101,7 @@ class Around:
             sets += [] if far is None else [far]
         fact = Fact(json.dumps(said), self.defined)
         witnesses = [one for one in map(Witness, sets) if fits(fact, self.published, self.kinds, one)]
-        return shown, "\n".join([*header(said, witnesses), body(fact, self.published, self.kinds, derived)])
+        return shown, text_of(said, witnesses, self.published, self.kinds, derived)
 
 
 def facts_of_area(
@@ -138,7 +138,7 @@ def facts_of_area(
             records.setdefault(varied.asked.places[int(kinds.place[kind])], []).append((count, *told))
             part = int(label[variable[one]]) if variable[one] >= 0 else -1
             parts.setdefault(part, []).append(number)
-        listed = [(those, int(counts[some[those]].sum())) for _, those in sorted(parts.items())]
+        listed = [Part(those, int(counts[some[those]].sum())) for _, those in sorted(parts.items())]
         far: dict[str, dict[Classes, int]] | None = None
         if name == SOLVAR:
             far = {}

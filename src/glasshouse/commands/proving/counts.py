@@ -18,7 +18,7 @@ from glasshouse.engine.job import Done, Item, Job
 from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import counted
 from glasshouse.model.schema import Predicate
-from glasshouse.proofs.certificate import body, header, within_limits
+from glasshouse.proofs.certificate import text_of, within_limits
 from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published, Refused
 from glasshouse.proofs.contradiction import shown_contradiction
 from glasshouse.proofs.count import shown_count
@@ -178,8 +178,7 @@ def _shown(job: Counting, published: Published, code: str, count: Count, side: s
                 continue
             pruned(derived)
             said |= {"bound": reached}
-            fact = Fact(json.dumps(said), job.defined)
-            best = reached, "\n".join([*header(said, ()), body(fact, published, kinds, derived)])
+            best = reached, text_of(said, (), published, kinds, derived)
         except Refused:  # it is beyond the checker's limits
             continue
         if reached == bound:
@@ -208,4 +207,4 @@ def _contradiction(job: Counting, published: Published, code: str) -> tuple[int,
     if found is None:
         return -1, ""
     pruned(found.derived)
-    return 0, "\n".join([*header(said, found.witnesses), body(fact, published, kinds, found.derived)])
+    return 0, text_of(said, found.witnesses, published, kinds, found.derived)

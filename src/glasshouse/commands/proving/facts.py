@@ -24,10 +24,11 @@ from glasshouse.model.release import counts_everyone
 from glasshouse.model.schema import EVERYONE
 from glasshouse.program.integer import Proof
 from glasshouse.program.propagate import Array
-from glasshouse.proofs.certificate import Witness, body, header
+from glasshouse.proofs.certificate import Witness, text_of
 from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published, Refused
 from glasshouse.proofs.derivation import CASES, FEW
-from glasshouse.proofs.overlap import Parts, pruned, shown_overlap
+from glasshouse.proofs.overlap import Part, Parts, pruned, shown_overlap
+from glasshouse.proofs.part import Cells
 from glasshouse.proofs.space import space_of
 from glasshouse.proofs.witness import Classes, in_full, realised
 from glasshouse.scenarios.load import Scenario
@@ -188,7 +189,7 @@ class _Place:
                 yield one, name if text else "", wanted, shown, before, population, text if one == chosen[0] else ""
         if said.certain > 0 and not (total and found == population) and CERTAIN in self.job.facts:
             some = np.flatnonzero(certain > 0)
-            each = [([kind], int(certain[one])) for kind, one in enumerate(some)]
+            each = [Part([kind], int(certain[one])) for kind, one in enumerate(some)]
             shown, text = 0, ""
             if sure:
                 shown, text = self._shown(
@@ -211,7 +212,16 @@ class _Place:
         found: dict[int, list[int]] = {}
         for kind, cell in enumerate(cells):
             found.setdefault(part.get(int(cell), -1), []).append(kind)
-        return [(some, int(overlap[some].sum())) for _, some in sorted(found.items())]
+        return [Part(some, int(overlap[some].sum()), self._cells(number)) for number, some in sorted(found.items())]
+
+    def _cells(self, part: int) -> Cells | None:
+        """A part of what was asked, whose cells are all compared."""
+        split, classes = self.varied.asked.split(), self.varied.kinds.cells.codes
+        if part < 0:
+            return None
+        variables = split.variables(part)
+        of = [tuple(map(int, classes[cell])) for cell in self.varied.asked.cell[variables]]
+        return Cells(of, split.parts.only(part), self.varied.farthest[variables])
 
     def _shown(
         self,
@@ -247,16 +257,14 @@ class _Place:
                 derived, shown = found
                 pruned(derived)
                 said |= {"bound": shown} | ({"total": total} if total else {})
-                fact = Fact(json.dumps(said), self.job.defined)
-                text = "\n".join([*header(said, self._witnesses(levels, kinds, farthest)),
-                                  body(fact, self.published, kinds, derived)])  # fmt: skip
+                text = text_of(said, self._witnesses(levels, kinds, farthest), self.published, kinds, derived)
             except Refused:  # it is beyond the checker's limits
                 continue
             best = shown, text
             if shown == wanted:
                 break
         if self.around is not None and best[0] < target:
-            every = [(range(len(records)), target)]
+            every = [Part(range(len(records)), target)]
             more = self.around.shown({self.code: [tuple(one) for one in records]}, every, target, total, before)
             best = max(best, more if more[0] else best)
             if hurried and not best[0]:

@@ -23,7 +23,7 @@ from glasshouse.commands.proving.facts import CERTIFICATES, held
 from glasshouse.engine.job import Done, Item, Job
 from glasshouse.files.properties import PropertyFile
 from glasshouse.model.schema import Schema
-from glasshouse.proofs.certificate import body, header, within_limits
+from glasshouse.proofs.certificate import text_of, within_limits
 from glasshouse.proofs.check_proof import Definitions, Fact, Kinds, Published
 from glasshouse.proofs.check_second import stated
 from glasshouse.proofs.contradiction import met, shown_contradiction
@@ -203,6 +203,4 @@ def _shown(job: Housing, published: Published, code: str, reading: str, kind: st
         witnesses = met(space, reached)
         said |= {"bound": reached}
     pruned(derived)
-    return reached, "\n".join(
-        [*header(said, witnesses), body(Fact(json.dumps(said), job.defined), numbers, kinds, derived)]
-    )
+    return reached, text_of(said, witnesses, numbers, kinds, derived)

@@ -8,13 +8,15 @@ cheaper than the best x is looked for, so limits that all such x keep to are tak
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glasshouse.model.records import UNLIMITED, Count
-from glasshouse.program.certainty.cuts import LARGEST, REACH, Rows, cuts, wholes
+from glasshouse.program.certainty.cuts import LARGEST, REACH, Cuts, Rows, cuts, wholes
 from glasshouse.program.certainty.mixing import Mixing
 from glasshouse.program.certainty.prove import dual_bound, infeasible, within
 from glasshouse.program.highs import Growing, Relaxation, highs
@@ -41,7 +43,7 @@ def closed(program: IntegerProgram, x: Count | None, floor: int | None, limit: L
     """Prove that nothing is cheaper than x (without one: that nothing fits), or find something; else the best floor."""
     if len(program.row_lower) * len(program.cost) > ENTRIES or limit.allows_nothing or _too_large(program):
         return Solution(Outcome.STOPPED if x is None else Outcome.FEASIBLE, x, floor, floor)
-    return _Proof(program, x, floor, limit).solution()
+    return Closing(program, x, floor, limit).solution()
 
 
 def _too_large(program: IntegerProgram) -> bool:
@@ -53,9 +55,36 @@ def _too_large(program: IntegerProgram) -> bool:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Limits of the variables; of a case, those before, and the variable that is at most a number, or at least."""
+
+    lower: Count
+    upper: Count
+    before: Limits | None = None
+    at: int = -1
+    up: bool = False
+
+
+class Cutting(NamedTuple):
+    """Why a cut holds: multipliers of rows, what they are divided by, and the vertex that it was to break."""
+
+    whole: NDArray[np.int64]
+    divisor: int
+    rows: Count
+    x: Float
+    sums: Float
+    coefficients: Count
+    least: int
+
+
 @dataclass
-class _Proof:
-    """What is known of a program on the way: the best x, and a floor of all costs."""
+class Closing:
+    """What is known of a program on the way: the best x, a floor of all costs, and, if it `keeps` that, the proof.
+
+    Rows are numbered: those of the program, then cuts in the order in which they were made. A proof that is kept takes
+    no limits of what is cheaper than the best x: each would be a line as long as a case, and saves hardly any.
+    """
 
     program: IntegerProgram
     x: Count | None
@@ -63,21 +92,27 @@ class _Proof:
     limit: Limit
     rows: Rows = field(init=False)
     engine: Growing = field(init=False)
+    value: int = UNLIMITED  # only what costs less is looked for: than x, where there is one
+    keeps: bool = False
     whole: IntegerProgram | None = None  # with all cuts
+    made: list[Cutting] = field(default_factory=list)
+    # of limits, the two cases that they were divided into, or the multipliers, of which rows, that end them
+    tree: dict[Limits, tuple[Limits, Limits] | tuple[Float, Count]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rows, self.engine = Rows.of(self.program), Growing(self.program, self.limit)
+        self.numbers = np.arange(len(self.rows.lower))  # of the rows
         self.mixing = Mixing(self.rows)
-        self.value = UNLIMITED if self.x is None else self.program.value(self.x)
-        self.lower, self.upper = self.program.lower, self.program.upper  # of all that is cheaper than x
+        self.value = self.value if self.x is None else self.program.value(self.x)
+        self.first = self.limits = Limits(self.program.lower, self.program.upper)  # of all that is cheaper than x
         self.size = SIZE_OF_CASE + len(self.program.index) + len(self.program.cost)
 
     def solution(self) -> Solution:
-        through = self._cut()
+        through = self.cut()
         for _ in range(AGAIN):
             if through or not self._nearby():
                 break
-            through = self._cut()
+            through = self.cut()
         through = through or self._cases()
         if self.x is None:
             if through:
@@ -87,7 +122,7 @@ class _Proof:
             return Solution(Outcome.OPTIMAL, self.x, self.value, self.value, Proof.EXACT)
         return Solution(Outcome.FEASIBLE, self.x, self.floor, self.floor, clock=self.engine.late)
 
-    def _cut(self) -> bool:
+    def cut(self) -> bool:
         """Add cuts, round by round; True: nothing is cheaper."""
         given, before, stalled = len(self.program.row_lower), -np.inf, 0
         for _ in range(ROUNDS):
@@ -96,7 +131,7 @@ class _Proof:
                 return False  # if nothing fits, or nothing is cheaper, that is the first case
             cost = float(self.program.cost @ relaxed.x)
             self._meet(relaxed.x)
-            if self._at_least(relaxed.duals, self.lower, self.upper):
+            if self._at_least(relaxed.duals, self.limits):
                 return True
             if self._narrow(relaxed.duals):
                 continue
@@ -105,14 +140,15 @@ class _Proof:
             if stalled > STALLED:
                 break
             sums = self.rows.matrix @ relaxed.x
-            coefficients, least = self._violated(relaxed.x, sums)
-            if not len(least):
+            found, why = self._violated(relaxed.x, sums)
+            if not why:
                 break
             slack = (np.arange(len(sums)) >= given) & (sums - self.rows.lower > WHOLE)
             if slack.any():
                 self.engine.drop(np.flatnonzero(slack))
                 self.rows.keep(~slack)
-            self._take(coefficients, least)
+                self.numbers = self.numbers[~slack]
+            self._take(found, why)
         return False
 
     def _nearby(self, vertex: Float | None = None) -> bool:
@@ -129,28 +165,37 @@ class _Proof:
         self._meet(highs(few, replace(self.limit, effort=self.limit.effort * NEARBY)).x)
         return self.value < before
 
-    def _take(self, coefficients: NDArray[np.int64], least: NDArray[np.int64]) -> None:
+    def _take(self, found: Cuts, why: Sequence[Cutting]) -> None:
         """Add cuts to the rows."""
-        self.engine.add(coefficients, least)
-        self.rows.add(coefficients, least)
+        self.engine.add(found.coefficients, found.least)
+        self.rows.add(found.coefficients, found.least)
+        first = len(self.program.row_lower) + len(self.made)
+        self.numbers = np.concatenate([self.numbers, np.arange(first, first + len(why))])
+        self.made += why
         self.whole = None
 
     def _narrow(self, duals: Float) -> bool:
         """Take the limits of all that is cheaper than the best x. Does a variable have fewer values now?"""
-        lower, upper = within(self._within(self.lower, self.upper), duals, self.value - 1)
-        narrower = int((lower > self.lower).sum() + (upper < self.upper).sum())
-        if not narrower or (lower > upper).any():
+        if self.keeps:
+            return False
+        limits = self._narrowed(self.limits, duals)
+        narrower = int((limits.lower > self.limits.lower).sum() + (limits.upper < self.limits.upper).sum())
+        if not narrower or (limits.lower > limits.upper).any():
             return False  # that nothing is cheaper is shown by a bound
-        self.lower, self.upper = lower, upper
-        self.engine.limit_to(lower, upper)
+        self.limits = limits
+        self.engine.limit_to(limits.lower, limits.upper)
         return True
 
-    def _violated(self, x: Float, sums: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _narrowed(self, limits: Limits, duals: Float) -> Limits:
+        lower, upper = within(self._within(limits), duals, self.value - 1)
+        return Limits(lower, upper)
+
+    def _violated(self, x: Float, sums: Float) -> tuple[Cuts, list[Cutting]]:
         """The cuts that x breaks most, without those that are nearly alike."""
         multipliers, divisors = (
             np.concatenate(two) for two in zip(self._mixed(x), self._of_vertex(x, sums), strict=True)
         )
-        found = cuts(self.rows, self.lower, self.upper, x, multipliers, divisors)
+        found = cuts(self.rows, self.limits.lower, self.limits.upper, x, multipliers, divisors)
         order = np.argsort(-found.depth, kind="stable")
         order = order[found.depth[order] > VIOLATED]
         directions = np.empty((EACH, len(x)))
@@ -163,11 +208,17 @@ class _Proof:
                 chosen.append(number)
             if len(chosen) == EACH:
                 break
-        return found.coefficients[chosen], found.least[chosen]
+        taken = Cuts(found.coefficients[chosen], found.least[chosen], found.depth[chosen])
+        return taken, [
+            Cutting(whole, divisor, self.numbers, x, sums, coefficients, int(least))
+            for whole, divisor, coefficients, least in zip(
+                multipliers[chosen], divisors[chosen].tolist(), taken.coefficients, taken.least, strict=True
+            )
+        ]
 
     def _mixed(self, x: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Multipliers of rows, and what they are divided by: of few rows at a time."""
-        multipliers, divisors = self.mixing.proposed(self.lower, self.upper, x)
+        multipliers, divisors = self.mixing.proposed(self.limits.lower, self.limits.upper, x)
         cuts_below = np.zeros((len(multipliers), len(self.rows.lower) - multipliers.shape[1]), np.int64)
         return np.concatenate([multipliers, cuts_below], axis=1), divisors
 
@@ -185,7 +236,7 @@ class _Proof:
         """Go through all cases, depth first; True: nothing is cheaper in any of them."""
         most = left = int(self.limit.effort * CASES / self.size)
         gains, seen = _Gains(len(self.program.cost)), 0
-        open_ = [_Case(self.lower, self.upper)]
+        open_ = [_Case(self.limits)]
         while open_:
             closed_share = 1 - sum(case.share for case in open_)
             used = most - left
@@ -193,12 +244,12 @@ class _Proof:
                 return False  # or, as far as can be foreseen, it would take several times as long as allowed
             left -= 1
             case = open_.pop()
-            self.engine.limit_to(case.lower, case.upper)
+            self.engine.limit_to(case.limits.lower, case.limits.upper)
             relaxed = self.engine.relax()
             if self.engine.late:
                 return False
             if relaxed.x is None:
-                if not self._empty(relaxed, case):
+                if not self._empty(relaxed, case.limits):
                     return False
                 continue
             cost = float(self.program.cost @ relaxed.x)
@@ -206,19 +257,23 @@ class _Proof:
             self._meet(relaxed.x)
             if relaxed.duals is None:
                 return False
-            if cost > self.value - 1 + WHOLE and self._at_least(relaxed.duals, case.lower, case.upper):
+            if cost > self.value - 1 + WHOLE and self._at_least(relaxed.duals, case.limits):
                 continue
             seen += 1
             if seen in NEARBY_AT:
                 self._nearby(relaxed.x)
-            lower, upper = within(self._within(case.lower, case.upper), relaxed.duals, self.value - 1)
-            if (lower <= upper).all():  # of all that is cheaper than the best x
-                case = replace(case, lower=lower, upper=upper)
+            given = case.limits
+            if not self.keeps:
+                narrowed = self._narrowed(given, relaxed.duals)
+                if (narrowed.lower <= narrowed.upper).all():  # of all that is cheaper than the best x
+                    case = replace(case, limits=narrowed)
             left -= self._look(gains, relaxed.x, case, cost)
             at = gains.pick(relaxed.x, case)
             if at is None:
                 return False  # a whole vertex whose bound the multipliers do not show
-            open_ += case.cut_at(at, relaxed.x, cost)
+            halves = case.cut_at(at, relaxed.x, cost)
+            self._conclude(given, (halves[0].limits, halves[1].limits))
+            open_ += halves
         return True
 
     def _look(self, gains: _Gains, x: Float, case: _Case, cost: float) -> int:
@@ -226,35 +281,47 @@ class _Proof:
         looked = 0
         for at in gains.unknown(x):
             for half in case.cut_at(int(at), x, cost):
-                self.engine.limit_to(half.lower, half.upper)
+                self.engine.limit_to(half.limits.lower, half.limits.upper)
                 relaxed = self.engine.relax()
                 far = max(float(self.value), cost + 1.0) if self.x is not None else cost + 1.0
                 gains.learn(half, far if relaxed.x is None else float(self.program.cost @ relaxed.x))
                 looked += 1
         return looked
 
-    def _empty(self, relaxed: Relaxation, case: _Case) -> bool:
-        """Is it proved that nothing fits in this case: by one row alone, or by multipliers?"""
+    def _empty(self, relaxed: Relaxation, limits: Limits) -> bool:
+        """Is it proved that nothing fits within these limits: by one row alone, or by multipliers?"""
         up, down = np.maximum(self.rows.matrix, 0), np.minimum(self.rows.matrix, 0)
-        least, most = up @ case.lower + down @ case.upper, up @ case.upper + down @ case.lower
-        if (least > self.rows.upper).any() or (most < self.rows.lower).any():
+        least, most = up @ limits.lower + down @ limits.upper, up @ limits.upper + down @ limits.lower
+        alone = (least > self.rows.upper).astype(np.float64) - (most < self.rows.lower)
+        if alone.any():
+            one = np.zeros_like(alone)
+            one[np.flatnonzero(alone)[0]] = -alone[np.flatnonzero(alone)[0]]
+            self._conclude(limits, (one, self.numbers))
             return True
-        return relaxed.duals is not None and infeasible(self._within(case.lower, case.upper), relaxed.duals)
+        if relaxed.duals is None or not infeasible(self._within(limits), relaxed.duals):
+            return False
+        self._conclude(limits, (relaxed.duals, self.numbers))
+        return True
 
-    def _within(self, lower: Count, upper: Count) -> IntegerProgram:
+    def _within(self, limits: Limits) -> IntegerProgram:
         """All rows and cuts, with these limits of the variables."""
         if self.whole is None:
-            self.whole = self.rows.program(self.program.cost, lower, upper)
-        return replace(self.whole, lower=lower, upper=upper)
+            self.whole = self.rows.program(self.program.cost, limits.lower, limits.upper)
+        return replace(self.whole, lower=limits.lower, upper=limits.upper)
 
-    def _at_least(self, duals: Float, lower: Count, upper: Count) -> bool:
+    def _at_least(self, duals: Float, limits: Limits) -> bool:
         """Is it proved that nothing within these limits is cheaper than the best x?"""
-        program = self._within(lower, upper)
-        found = dual_bound(program, duals, wanted=self.value)
-        everywhere = lower is self.lower and upper is self.upper
-        if everywhere and found is not None and (self.floor is None or found > self.floor):
+        found = dual_bound(self._within(limits), duals, wanted=self.value)
+        if limits is self.limits and found is not None and (self.floor is None or found > self.floor):
             self.floor = min(found, self.value)
-        return found is not None and found >= self.value
+        if found is None or found < self.value:
+            return False
+        self._conclude(limits, (duals, self.numbers))
+        return True
+
+    def _conclude(self, limits: Limits, why: tuple[Limits, Limits] | tuple[Float, Count]) -> None:
+        if self.keeps:
+            self.tree[limits] = why
 
     def _meet(self, x: Float | Count | None) -> None:
         """Take a whole x that is cheaper."""
@@ -269,26 +336,25 @@ class _Proof:
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """Limits of the variables; the one that was cut last, upwards or not, how far, and what the relaxation cost."""
+    """Limits of the variables; how far the one was cut that was cut last, and what the relaxation cost."""
 
-    lower: Count
-    upper: Count
-    at: int = -1
-    up: bool = False
+    limits: Limits
     step: float = 1.0
     cost: float = 0.0
     share: float = 1.0  # of all cases, each half being as much as the other
 
     def cut_at(self, at: int, x: Float, cost: float) -> tuple[_Case, _Case]:
         """The two cases of a variable: up to what it has, or more."""
-        below = int(np.floor(x[at]))
-        if below >= self.upper[at]:
+        below, given = int(np.floor(x[at])), self.limits
+        if below >= given.upper[at]:
             below -= 1
-        lower, upper = self.lower.copy(), self.upper.copy()
+        lower, upper = given.lower.copy(), given.upper.copy()
         lower[at], upper[at] = below + 1, below
+        more = Limits(lower, given.upper, given, at=at, up=True)
+        fewer = Limits(given.lower, upper, given, at=at)
         return (
-            _Case(lower, self.upper, at, True, max(below + 1 - float(x[at]), WHOLE), cost, self.share / 2),
-            _Case(self.lower, upper, at, False, max(float(x[at]) - below, WHOLE), cost, self.share / 2),
+            _Case(more, max(below + 1 - float(x[at]), WHOLE), cost, self.share / 2),
+            _Case(fewer, max(float(x[at]) - below, WHOLE), cost, self.share / 2),
         )
 
 
@@ -299,10 +365,10 @@ class _Gains:
         self.sums, self.times = np.zeros((2, count)), np.zeros((2, count))
 
     def learn(self, case: _Case, cost: float) -> None:
-        if case.at >= 0:
-            side = int(case.up)
-            self.sums[side, case.at] += max(cost - case.cost, 0.0) / case.step
-            self.times[side, case.at] += 1
+        at, side = case.limits.at, int(case.limits.up)
+        if at >= 0:
+            self.sums[side, at] += max(cost - case.cost, 0.0) / case.step
+            self.times[side, at] += 1
 
     def unknown(self, x: Float) -> NDArray[np.int64]:
         """A few variables, least whole first, that were hardly cut yet."""
@@ -315,7 +381,7 @@ class _Gains:
         part = x - np.floor(x)
         some = np.flatnonzero((part > WHOLE) & (part < 1 - WHOLE))
         if not len(some):
-            wide = np.flatnonzero(case.lower < case.upper)
+            wide = np.flatnonzero(case.limits.lower < case.limits.upper)
             return int(wide[0]) if len(wide) else None
         usual = self.sums.sum(axis=1) / np.maximum(self.times.sum(axis=1), 1)
         usual[self.times.sum(axis=1) == 0] = 1.0
