@@ -12,7 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from glasshouse.engine.ledger import Entry, Ledger, Notes, Refusal, peek
-from glasshouse.errors import GlasshouseBug, InputError
+from glasshouse.errors import GlasshouseBug, InputError, MachineFailed
 
 ABOUT = {"command": "reconstruct", "parameters": {"seed": 1}, "started": "2026-01-01T00:00:00+00:00"}
 
@@ -116,7 +116,7 @@ def test_an_entry_cut_short_is_not_there(ledger: Ledger, size: int) -> None:
     path = only_file(ledger)
     path.write_bytes(path.read_bytes()[:size])
     assert ledger.held() == ["36001000100"]  # all units are done: one that was damaged since is not left out in silence
-    with pytest.raises(InputError, match="run the command again"):
+    with pytest.raises(MachineFailed, match="run the command again"):
         ledger.read("36001000100")
     assert ledger.finished() == set() and not path.exists()
 

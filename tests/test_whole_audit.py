@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from glasshouse.engine import wire
-from glasshouse.engine.ledger import UNDER_WAY, Ledger
+from glasshouse.engine.ledger import UNDER_WAY, Entry, Ledger, Notes
 from glasshouse.engine.unit import do
 from glasshouse.errors import InputError, MachineFailed
 from glasshouse.files.tables import open_tables
@@ -149,6 +149,20 @@ def test_that_nobody_works_is_no_answer(error: Exception) -> None:
             do((None, work), Item())  # type: ignore[arg-type]  # it never answers
     else:
         assert do((None, work), Item()).notes.refused is not None  # type: ignore[arg-type]  # it never answers
+
+
+def test_that_a_finished_unit_cannot_be_read_again_is_no_answer(tmp_path: Path) -> None:
+    """Of a run inside a unit, such as a setting of compare: a disk that fails once does not leave the setting out."""
+
+    def work(job: object, item: object) -> None:
+        ledger = Ledger(tmp_path / "ledger", "one")
+        ledger.begin({})
+        ledger.put(Entry("1", Notes(), {}))
+        (tmp_path / "ledger" / "1.unit").write_bytes(b"")
+        ledger.read("1")
+
+    with pytest.raises(MachineFailed, match="run the command again"):
+        do((None, work), Item())  # type: ignore[arg-type]  # it never answers
 
 
 @needs_dask

@@ -87,7 +87,7 @@ class Ledger:
                 paths = list(self.folder.iterdir())
                 self.folder.chmod(0o700)
         except OSError as error:
-            raise InputError(f"{self.folder}: cannot keep the finished units there ({error.strerror})") from None
+            raise MachineFailed(f"{self.folder}: cannot keep the finished units there ({error.strerror})") from None
         told = _told(self.folder)
         other = told.get("key", self.key) != self.key  # a description that is lost proves nothing: see finished
         for path in paths:
@@ -136,8 +136,8 @@ class Ledger:
         final = self._path(unit, _FINAL)
         path = final if final.exists() else self._path(unit, _OPEN)
         entry = _unpacked(path, self.key)
-        if entry is None:
-            raise InputError(
+        if entry is None:  # it was whole when it was put there: a disk, not the unit
+            raise MachineFailed(
                 f"{path}: this finished unit is missing, damaged or of another run; "
                 "run the command again, it does this unit anew and keeps the others"
             )
