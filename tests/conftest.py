@@ -86,6 +86,14 @@ def kept_tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_disk() -> Iterator[None]:
+    """Nothing waits for the disk here: only a machine that fails loses what was written (`faults` counts the calls)."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     if not DATA.is_dir():

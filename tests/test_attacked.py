@@ -36,6 +36,7 @@ from glasshouse.report.description import (
     Words,
 )
 from glasshouse.report.publish import publish
+from tests.often import often
 from tests.running import good
 from tests.test_audit import audit, few_tables, found_in
 from tests.test_audit import tiny as tiny  # the audit with every part
@@ -130,7 +131,7 @@ def towns(draw: st.DrawFn) -> Report:
 
 
 @given(towns(), st.sampled_from([3, 5, 10, 20]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 def test_nobody_is_given_away_but_by_shares_that_differ(inside: Report, t: int) -> None:
     """Where the attack says no, it has other numbers; where it says yes, a share shown differs from that of all."""
     for name in away(inside, t):

@@ -24,6 +24,7 @@ from glasshouse.program.certainty.prove import dual_bound, within
 from glasshouse.program.highs import Growing, Relaxation
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, confirmed
+from tests.often import often
 
 LIMIT = Limit(effort=2.0)
 
@@ -50,7 +51,7 @@ def every(program: IntegerProgram) -> list[np.ndarray]:
 
 
 @given(programs(), st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=often(400), deadline=None)
 def test_a_cut_holds_for_every_whole_solution_whatever_the_multipliers(
     program: IntegerProgram, data: st.DataObject
 ) -> None:
@@ -86,7 +87,7 @@ def test_multipliers_become_whole_and_what_is_no_number_is_left_out(fractions: l
 
 
 @given(programs(), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 def test_limits_of_what_costs_no_more_hold_whatever_the_multipliers(
     program: IntegerProgram, data: st.DataObject
 ) -> None:
@@ -100,7 +101,7 @@ def test_limits_of_what_costs_no_more_hold_whatever_the_multipliers(
 
 
 @given(programs(), st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=often(400), deadline=None)
 def test_cases_say_what_a_listing_says(program: IntegerProgram, data: st.DataObject) -> None:
     solutions = every(program)
     if not solutions:

@@ -41,6 +41,7 @@ from glasshouse.report.sections.answers import singled_out
 from glasshouse.report.sections.claims import LEAST, columns_picture, picture, write
 from glasshouse.report.sections.claims_tables import Names, tables, whom
 from glasshouse.scenarios.load import load
+from tests.often import often
 
 Row = dict[str, Any]
 
@@ -186,7 +187,7 @@ def test_a_share_is_between_bounds_where_the_number_of_households_is_open() -> N
 
 
 @given(data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=often(200), deadline=None)
 def test_the_bounds_of_a_share_are_those_of_all_numbers_that_are_possible(data: st.DataObject) -> None:
     """Every number of households and of those represented, within their bounds, listed."""
     homes, rows, ways = [], [], []
@@ -334,7 +335,7 @@ def runs(draw: st.DrawFn) -> tuple[pl.LazyFrame, pl.DataFrame, pl.DataFrame]:
     return claims_of(rows), counts_of(counted), places_of(homes)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(runs())
 def test_shares_are_shares_and_intervals_hold_them(run: tuple[pl.LazyFrame, pl.DataFrame, pl.DataFrame]) -> None:
     claims, counts, homes = run
@@ -384,7 +385,7 @@ def test_the_order_of_rows_makes_no_difference(run: Any, random: Any) -> None:
     assert one == told(summed_up(shuffled[0].lazy(), shuffled[1], shuffled[2], NAMES))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_boxes_against_a_second_engine(chances: list[float]) -> None:
     found = baselines(claims_of([claim(n, "TEN", 1, p) for n, p in enumerate(chances)])).row(0, named=True)

@@ -23,6 +23,7 @@ from glasshouse.program.questions import Start, farthest, one, start_of
 from glasshouse.program.tables.histogram import Area, Compiled, Problem, compile_tables, places_alone, places_jointly
 from glasshouse.program.tables.refine import prepare, refine
 from glasshouse.scenarios.load import Scenario
+from tests.often import often
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +163,7 @@ def test_every_block_of_guernsey_is_answered_and_proved(data: Path, sf1: Scenari
 # laws on made-up blocks of the real tables
 
 
-@settings(max_examples=15)
+@settings(max_examples=often(15))
 @given(sizes=st.lists(st.integers(0, 40), min_size=1, max_size=5), seed=st.integers(0, 10**6))
 def test_the_truth_is_admitted_and_more_tables_never_allow_more(
     sf1: Scenario, compiled: Compiled, sizes: list[int], seed: int

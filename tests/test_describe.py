@@ -22,6 +22,7 @@ from glasshouse.files.describing.bins import Bin, read_bin, read_bins
 from glasshouse.files.describing.figures import read_figures
 from glasshouse.model.schema import Predicate, Recode
 from glasshouse.scenarios.load import Scenario, load
+from tests.often import often
 
 Row = tuple[str, ...]
 SEXES, WORK = ("women", "men"), ("works", "looks for work", "neither")
@@ -109,7 +110,7 @@ def tables(records: list[tuple[str, str, int, str]], shape: int, folder: Path) -
     ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(people(), st.integers(0, 31))
 def test_the_records_counted_again_give_the_published_tables(
     records: list[tuple[str, str, int, str]], shape: int
@@ -464,7 +465,7 @@ def _codes(row: Row) -> Row:
     return row[:-1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 @given(st.data())
 def test_whatever_stands_in_a_table_is_described_or_refused(data: st.DataObject) -> None:
     """Never a bug of ours: a scenario that loads, or sentences."""

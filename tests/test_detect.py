@@ -47,6 +47,7 @@ from glasshouse.program.integer import Outcome, Proof
 from glasshouse.program.ladder import Ladder, engage
 from glasshouse.scenarios.load import Scenario, load
 from glasshouse.scenarios.occupancy import Occupancy
+from tests.often import often
 
 SEEDS = st.integers(0, 2**32 - 1)
 RACES = range(1, 8)  # White, Black, AIAN, Asian, NHPI, Other, several; 1 and 2 are not Hispanic and Hispanic
@@ -481,7 +482,7 @@ SIZES = [(REAL, 2), (REAL, 3), (TINY, 3), (TINY, 4)]
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @pytest.mark.parametrize(("world", "count"), SIZES, ids=["real 2", "real 3", "tiny 3", "tiny 4"])
 @given(seed=SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_the_answer_is_that_of_every_data_set_written_down(world: World, count: int, model: str, seed: int) -> None:
     said = published(world, np.random.default_rng(seed), count)
     if said is None or isinstance(asked := block(world, model, *(said[0], [said[1]])), LeftOut):
@@ -525,7 +526,7 @@ def shared_out(rng: np.random.Generator, households: Sequence[Household]) -> lis
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS, count=st.integers(1, 60))
-@settings(max_examples=40)
+@settings(max_examples=often(40))
 def test_the_truth_is_always_admitted(model: str, seed: int, count: int) -> None:
     """Honest numbers, halves rounded up, at most 100 households a property: no contradiction, no false proof."""
     rng = np.random.default_rng(seed)
@@ -550,7 +551,7 @@ def units_of(rng: np.random.Generator, inside: Sequence[Household]) -> list[int]
 
 
 @given(seed=SEEDS, count=st.integers(1, 60), of_units=st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_the_truth_is_admitted_whatever_percentages_are_of(seed: int, count: int, of_units: bool) -> None:
     """Units may stand empty, and bedrooms are published of all units or of the households that report."""
     rng = np.random.default_rng(seed)
@@ -597,7 +598,7 @@ def read_otherwise(rng: np.random.Generator, one: Property) -> Property:
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS)
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_what_is_said_holds_under_every_reading(model: str, seed: int) -> None:
     """A data set fits if it fits under one reading; a reason is one under all. Against all of each, written down."""
     rng = np.random.default_rng(seed)
@@ -752,7 +753,7 @@ def whole_bundles(world: World) -> Bundles:
 
 
 @given(seed=SEEDS, count=st.integers(1, 6))
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_faces_say_what_whole_households_say(seed: int, count: int) -> None:
     said = published(REAL, np.random.default_rng(seed), count)
     if said is None or isinstance(asked := block(REAL, "sharp", said[0], [said[1]]), LeftOut):
@@ -765,7 +766,7 @@ def test_faces_say_what_whole_households_say(seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS, count=st.integers(10, 60))
-@settings(max_examples=15)
+@settings(max_examples=often(15))
 def test_bundles_say_what_plain_kinds_say(model: str, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     households = at_home(rng, count)
@@ -801,7 +802,7 @@ COLUMN = {  # what the numbers of a reason are called here
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS, count=st.integers(2, 14))
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_a_reason_is_enough_and_none_of_it_can_be_left_out(model: str, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     households = at_home(rng, count) if count > 3 else draw(FULL, rng, count)
@@ -838,7 +839,7 @@ def test_a_reason_is_enough_and_none_of_it_can_be_left_out(model: str, seed: int
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_no_small_data_set_without_a_violation_fits_a_reason(model: str, seed: int) -> None:
     """By enumeration of up to three households; where the households are not part of the reason, of any number."""
     households = draw(REAL, np.random.default_rng(seed), 3)
@@ -987,7 +988,7 @@ def toy(model: str, seed: int, *, count: int | None = None, kinds: int | None = 
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS)
-@settings(max_examples=20)
+@settings(max_examples=often(20))
 def test_the_most_likely_are_those_of_every_data_set_written_down(model: str, seed: int) -> None:
     one = toy(model, seed)
     if one is None:
@@ -1015,7 +1016,7 @@ def test_the_most_likely_are_those_of_every_data_set_written_down(model: str, se
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_bundles_of_a_sample_have_no_kinds_but_its_own(model: str, seed: int) -> None:
     """Kinds of a sample leave gaps (2 and 5 persons, nobody between), which a bundle must not fill."""
     one = toy(model, seed)
@@ -1102,7 +1103,7 @@ def numbers_of(world: World, households: Sequence[Household]) -> np.ndarray:
 
 @pytest.mark.parametrize(("world", "count"), [(REAL, 2), (TINY, 2), (TINY, 3)], ids=["real 2", "tiny 2", "tiny 3"])
 @given(seed=SEEDS)
-@settings(max_examples=20)
+@settings(max_examples=often(20))
 def test_solution_variability_is_the_farthest_of_all_that_fit(world: World, count: int, seed: int) -> None:
     _is_the_farthest(world, count, seed)
 
@@ -1140,7 +1141,7 @@ def _is_the_farthest(world: World, count: int, seed: int) -> None:
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS)
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_solution_variability_over_the_kinds_of_a_sample(model: str, seed: int) -> None:
     one = toy(model, seed)
     if one is None or not len(one.fits):
@@ -1160,7 +1161,7 @@ Somebody = tuple[Household, frozenset[tuple[int, int]]]  # a household, and who 
 
 
 @given(seed=SEEDS)
-@settings(max_examples=20)
+@settings(max_examples=often(20))
 def test_solution_variability_where_anybody_may_be_present(seed: int) -> None:
     """Under `paper` other data sets are of all kinds, not of those of a sample alone (equation 3 over appendix E).
 
@@ -1259,7 +1260,7 @@ def hud_alone(limits: Limits) -> Limits:
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS)
-@settings(max_examples=12)
+@settings(max_examples=often(12))
 def test_the_closest_is_as_close_as_any(model: str, seed: int) -> None:
     """Of all data sets with the same households, as many subsidised, and all that HUD publishes; two households.
 
@@ -1290,7 +1291,7 @@ def test_the_closest_is_as_close_as_any(model: str, seed: int) -> None:
 
 @pytest.mark.parametrize("model", ["sharp", "paper"])
 @given(seed=SEEDS, weight=st.sampled_from([1, 100, 10_000]))
-@settings(max_examples=20)
+@settings(max_examples=often(20))
 def test_the_closest_and_most_likely(model: str, seed: int, weight: int) -> None:
     """Equation 8 with the likelihood of a sample: its cost and the squared error together."""
     rng = np.random.default_rng(seed)
@@ -1425,7 +1426,7 @@ def test_no_more_households_with_children_than_report() -> None:
 
 
 @given(seed=SEEDS, count=st.integers(1, 6), number=st.integers(0, 6))
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_the_largest_set_of_households(seed: int, count: int, number: int) -> None:
     """Against every way to share out the persons of the block over its households."""
     rng = np.random.default_rng(seed)

@@ -19,6 +19,7 @@ from glasshouse.files.crossed import Crossed
 from glasshouse.files.formats import crossed, says_itself
 from tests import format_samples as samples
 from tests.format_samples import NUMBERS, workbook
+from tests.often import often
 
 WORLD = Path(__file__).resolve().parents[2] / "shared" / "data" / "world"
 real = pytest.mark.skipif(not WORLD.is_dir(), reason="needs shared/data/world, which is not part of the repository")
@@ -398,7 +399,7 @@ CODES = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(one=CODES, other=CODES, data=st.data())
 def test_every_format_agrees_on_any_table(
     one: list[str], other: list[str], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -23,6 +23,7 @@ from glasshouse.attack.claims.verify import Claimable, Place, Verified, places_o
 from glasshouse.model.wording import Wording
 from glasshouse.program.listing import every
 from glasshouse.program.settled import Verdict
+from tests.often import often
 from tests.oracles import Toy, claim_toy, mask_of, matching, words_of
 
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # a smaller seed is no smaller toy: nothing to shrink
@@ -62,7 +63,7 @@ def times(place: Place, x: np.ndarray, description: Sequence[int]) -> int | None
 
 
 @given(seed=seeds, options=published, data=st.data())
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=often(25), phases=PHASES)
 def test_the_intersection_holds_the_complete_answer(seed: int, options: dict[str, Any], data: st.DataObject) -> None:
     """Whatever K: each claim that is certain is agreed on, with the same count; more data sets agree on no more."""
     toy, wording, _ = claim_toy(seed, **options)
@@ -81,7 +82,7 @@ def test_the_intersection_holds_the_complete_answer(seed: int, options: dict[str
 
 
 @given(seed=seeds, options=published)
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=often(15), phases=PHASES)
 def test_what_is_drawn_fits_and_is_counted_as_it_is(seed: int, options: dict[str, Any]) -> None:
     """Data sets are different and fit; frequencies are those of a plain recount, the most frequent first."""
     toy, wording, _ = claim_toy(seed, **options)
@@ -145,7 +146,7 @@ def test_a_few_data_sets_leave_something_over() -> None:
 
 
 @given(seed=seeds, hide=st.sampled_from([0.0, 0.5]), apart=st.booleans())
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=often(25), phases=PHASES)
 def test_printed_means_that_a_line_counts_the_same_records(seed: int, hide: float, apart: bool) -> None:
     """By brute force over all kinds of record that can be: a line, or lines that add up to one, has the same ones."""
     toy, wording, _ = claim_toy(seed, hide=hide, intervals=False, apart=apart)

@@ -22,6 +22,7 @@ from glasshouse.model.records import UNLIMITED
 from glasshouse.model.release import Counts, Table
 from glasshouse.model.tabulate import tabulate
 from glasshouse.scenarios.load import Scenario, load
+from tests.often import often
 
 from .test_tabulate import draw
 
@@ -42,7 +43,7 @@ def named(finding: Finding) -> set[str]:
     return {cell.variable for cell in finding.cells} | {suspect.cell.variable for suspect in finding.suspects}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=often(50), deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.integers(0, 3))
 def test_the_truth_always_agrees(toy: Scenario, seed: int, subtotals: bool, width: int) -> None:
     """Law: tables of one set of records break no identity, exact or widened to intervals."""
@@ -55,7 +56,7 @@ def test_the_truth_always_agrees(toy: Scenario, seed: int, subtotals: bool, widt
     assert findings(toy, replace(counts, lower=lower, upper=upper)) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(st.integers(0, 10**6), st.data())
 def test_every_identity_is_true_of_any_records(toy: Scenario, seed: int, chosen: st.DataObject) -> None:
     """Law: also for any part of the tables, with sums of a finer level beside them."""
@@ -68,7 +69,7 @@ def test_every_identity_is_true_of_any_records(toy: Scenario, seed: int, chosen:
     assert findings(toy, at_street, [streets]) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(st.integers(0, 10**6), st.data())
 def test_a_wrong_number_is_found_and_named(toy: Scenario, seed: int, chosen: st.DataObject) -> None:
     """With all subtotals printed no single number can be changed unnoticed, and the finding names it."""

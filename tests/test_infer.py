@@ -30,6 +30,7 @@ from glasshouse.mechanism.account import allocation
 from glasshouse.mechanism.gaussian import DiscreteGaussian
 from glasshouse.mechanism.sampler import simulate
 from glasshouse.scenarios.load import load
+from tests.often import often
 
 from .test_readme import ROOT, module
 
@@ -82,7 +83,7 @@ def test_the_findings_before_we_began() -> None:
 # Against 50-digit arithmetic
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(rates, priors, st.integers(-30, 30), st.integers(0, 5))
 def test_one_level_to_fifty_digits(rate: float, prior: float, noise: int, known: int) -> None:
     with mpmath.workdps(50):
@@ -111,7 +112,7 @@ def average_by_listing(levels: list[float], prior: float) -> mpmath.mpf:
         return mpmath.fsum(terms)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(st.lists(st.floats(0.1, 40), min_size=1, max_size=2), priors)
 def test_the_average_to_fifty_digits(levels: list[float], prior: float) -> None:
     expected = average_by_listing(levels, prior)
@@ -124,7 +125,7 @@ def test_three_levels_on_average_to_fifty_digits(prior: float) -> None:
     assert abs(marginal([0.6, 1.1, 0.9], prior).posterior - expected) < 1e-12 * expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(
     st.floats(0.02, 2),
     st.floats(0.02, 2),
@@ -163,7 +164,7 @@ def test_two_levels_to_fifty_digits(
     assert sum(mass for _, mass in found.top) == pytest.approx(1, abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=often(30), deadline=None)
 @given(st.lists(st.floats(0.01, 0.9), min_size=2, max_size=3), st.floats(-9, -3))
 def test_small_priors_keep_their_relative_accuracy(levels: list[float], power: float) -> None:
     """Against the moments: for a tiny prior the average ratio is E exp(evidence) less a second-order term."""
@@ -296,7 +297,7 @@ def test_correct_decisions_equal_enumeration(r1: float, r2: float, d: int, p: fl
     assert found.outside < 1e-13
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=often(20), deadline=None)
 @given(rates, priors, st.integers(1, 3))
 def test_the_average_is_a_sum_over_the_noise_and_simulation_agrees(rate: float, prior: float, levels: int) -> None:
     """The noises are added up exactly; draws then lie within Bernstein's bound, which no run may break (1e-9)."""
@@ -320,7 +321,7 @@ def test_the_average_is_a_sum_over_the_noise_and_simulation_agrees(rate: float, 
     assert abs(drawn.mean() - average) < (2 * variance * surprise / size) ** 0.5 + 2 * surprise / (3 * size)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(rates, priors, st.lists(st.integers(-5, 6), min_size=1, max_size=4))
 def test_risks_of_releases_multiply_with_the_updated_prior(rate: float, prior: float, noisy: list[int]) -> None:
     """S5.8."""
@@ -335,7 +336,7 @@ def test_risks_of_releases_multiply_with_the_updated_prior(rate: float, prior: f
     assert together.ratio == pytest.approx(ratio, rel=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(rates, priors, st.integers(0, 50), st.integers(-10, 10))
 def test_only_the_distance_from_the_known_count_matters(rate: float, prior: float, known: int, noise: int) -> None:
     """S1.1: a target who is not unique has the same risk; everything is shifted."""
@@ -350,7 +351,7 @@ def test_only_the_distance_from_the_known_count_matters(rate: float, prior: floa
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(st.lists(rates, min_size=1, max_size=4), priors)
 def test_more_evidence_never_lowers_the_average_belief_in_the_truth(levels: list[float], prior: float) -> None:
     beliefs = [prior, *(marginal(levels[:n], prior).posterior for n in range(1, len(levels) + 1))]
@@ -358,7 +359,7 @@ def test_more_evidence_never_lowers_the_average_belief_in_the_truth(levels: list
     assert beliefs[-1] <= 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(
     st.floats(0.05, 1),
     st.floats(0.05, 1),
@@ -389,7 +390,7 @@ def test_levels_without_other_groups_add_their_evidence() -> None:
     assert found.belief.posterior == pytest.approx(posterior_of_releases([0.3, 0.7], 0.3, [2, 0]).posterior, abs=1e-14)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(
     st.floats(0.03, 3),
     priors,
@@ -419,7 +420,7 @@ def test_post_processing_by_hand() -> None:
     assert post_processing(rate, 0.5, others, total).processed.posterior == pytest.approx(expected, abs=1e-9)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=often(8), deadline=None)
 @given(st.floats(0.05, 0.95), st.floats(1.01, 1.8), st.lists(st.floats(0.1, 1), min_size=1, max_size=3))
 def test_a_plan_spends_just_what_the_limit_allows(prior: float, ratio: float, shares: list[float]) -> None:
     limit = Limit(ratio=ratio)
@@ -493,7 +494,7 @@ def test_exposure_counts_uniques_level_by_level() -> None:
 kinds = st.tuples(st.sampled_from(["01001000100100", "01001000200100", "01003000100100"]), *[st.integers(0, 2)] * 4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(st.lists(kinds, min_size=1, max_size=12), st.sampled_from(["any", "a", "c", "none"]))
 def test_uniqueness_is_in_all_attributes_but_one(drawn: list[tuple[str, int, int, int, int]], unknown: str) -> None:
     """S1.3, by comparing everybody with everybody."""

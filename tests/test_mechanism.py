@@ -25,6 +25,7 @@ from glasshouse.mechanism.account import (
 )
 from glasshouse.mechanism.gaussian import DiscreteGaussian, approximation_error, rate_of, sum_of
 from glasshouse.mechanism.sampler import draw_securely, simulate
+from tests.often import often
 
 rates = st.floats(-6, 2).map(lambda power: 10.0**power)
 
@@ -35,7 +36,7 @@ def exact_mass(rate: float, noise: int) -> mpmath.mpf:
         return q ** (noise * noise) / mpmath.jtheta(3, 0, q)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 @given(rates, st.floats(-4, 4))
 def test_the_mass_is_exact_to_double_precision(rate: float, deviations: float) -> None:
     noise = int(deviations * sqrt(1 / (2 * rate)))
@@ -44,7 +45,7 @@ def test_the_mass_is_exact_to_double_precision(rate: float, deviations: float) -
     assert abs(found - expected) <= 1e-13 * expected
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(rates, st.floats(-3, 3))
 def test_tails_add_up(rate: float, deviations: float) -> None:
     noise = DiscreteGaussian(rate)
@@ -63,7 +64,7 @@ def test_variance_bounds_of_the_supplement() -> None:
     assert max(gap for s, gap in gaps.items() if s > 1) < 1e-6
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(st.floats(0.02, 3), st.integers(1, 6))
 def test_sums_of_noise_are_convolutions(rate: float, count: int) -> None:
     one = DiscreteGaussian(rate)
@@ -144,7 +145,7 @@ def test_epsilon_of_the_census() -> None:
     assert epsilon(0, 1e-10) == epsilon_tight(0, 1e-10) == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(st.floats(1e-4, 30), st.floats(-12, -2))
 def test_the_tighter_epsilon_is_smaller_and_still_true_of_a_gaussian(rho: float, power: float) -> None:
     """Law: it lies between the exact epsilon of Gaussian noise (Balle and Wang) and the simple bound."""
@@ -157,7 +158,7 @@ def test_the_tighter_epsilon_is_smaller_and_still_true_of_a_gaussian(rho: float,
     assert attained <= delta * (1 + 1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=often(30), deadline=None)
 @given(st.floats(0, 12), st.floats(0.001, 0.3))
 def test_no_test_passes_the_bound_on_its_power(rho: float, significance: float) -> None:
     gaussian, bound = membership_power(rho, significance), membership_power_bound(rho, significance)

@@ -31,6 +31,7 @@ from glasshouse.protection.swap.by_tiers import (
 )
 from glasshouse.protection.swap.households import Flags, Floats, Ints, alike_key
 from glasshouse.protection.swap.quarters import redraw
+from tests.often import often
 
 SIZES = alike_key(np.array([1, 2, 2, 3]), np.array([1, 1, 2, 2]))
 seeds = st.integers(0, 2**32)
@@ -101,7 +102,7 @@ def _apart(where: Floats, homes: Homes, row: int, other: int) -> tuple[float, in
     return float(x * x + y * y), int(homes.place[other])
 
 
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 @given(cases(), rates, st.sampled_from([1, 2, 5]), st.sampled_from([1, 3, 64]))
 def test_it_is_the_swap_in_plain_words(
     case: tuple[Homes, Floats, Floats], rate: float, nearest: int, listed: int
@@ -116,7 +117,7 @@ def test_it_is_the_swap_in_plain_words(
     assert found.unmatched == int((asked & (partner < 0)).sum())
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(cases(), rates)
 def test_what_holds_of_every_swap(case: tuple[Homes, Floats, Floats], rate: float) -> None:
     """Convention 28: counts of every block stay, who is fixed stays, nobody leaves the state."""
@@ -143,7 +144,7 @@ def test_what_holds_of_every_swap(case: tuple[Homes, Floats, Floats], rate: floa
     assert (found.place[other] == homes.place[moved]).all()  # the same exchange again undoes it
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(cases(), rates, seeds)
 def test_the_order_of_rows_does_not_matter(case: tuple[Homes, Floats, Floats], rate: float, seed: int) -> None:
     homes, where, draws = case

@@ -33,6 +33,7 @@ from glasshouse.report.beside import described, report_of, unpublished, write_ta
 from glasshouse.report.description import HIDDEN, Count, Measure, Share
 from glasshouse.report.publish import THRESHOLD, Rule, public_cell, publish
 from glasshouse.report.render.heads import headings
+from tests.often import often
 from tests.test_variability import block, cells, places
 
 Row = dict[str, Any]
@@ -461,7 +462,7 @@ def some_rates(draw: st.DrawFn) -> pl.DataFrame:
     return pl.DataFrame(rows, {name: rates().schema[name] for name in columns}, orient="row")
 
 
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 @given(some_rates())
 def test_the_public_version_is_that_of_the_one_rule(frame: pl.DataFrame) -> None:
     """Convention 55: what everybody may see of these tables is what `publish` lets them see of any other."""
@@ -485,7 +486,7 @@ def test_the_public_version_is_that_of_the_one_rule(frame: pl.DataFrame) -> None
                     assert other.low <= other.value + 1e-9 and other.value <= other.high + 1e-9
 
 
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 @given(some_rates())
 def test_a_described_table_holds_every_number_of_its_frame(frame: pl.DataFrame) -> None:
     for table in paper_tables(frame, agreement(), OVERLAP, some_places()):

@@ -39,6 +39,7 @@ from glasshouse.program.ladder import Ladder
 from glasshouse.program.moves import Moves, exchanges, wandered
 from glasshouse.program.reduce import Programs
 from glasshouse.program.tables.histogram import places_alone
+from tests.often import often
 from tests.oracles import (
     Ints,
     Known,
@@ -219,7 +220,7 @@ def check_explained(toy: Toy, wording: Wording, seed: int, ladder: Ladder | None
 
 
 @given(seed=seeds, options=published)
-@settings(max_examples=12, phases=PHASES)
+@settings(max_examples=often(12), phases=PHASES)
 def test_the_numbers_of_a_reason_imply_the_claim_and_each_is_needed(seed: int, options: dict[str, Any]) -> None:
     """For claims of none, one and several records; and what is not certain has no reason."""
     toy, wording, _ = small(seed, **options)
@@ -392,7 +393,7 @@ def check_gained(toy: Toy, wording: Wording, least: int, rng: np.random.Generato
 
 
 @given(seed=seeds, options=published, data=st.data())
-@settings(max_examples=12, phases=PHASES)
+@settings(max_examples=often(12), phases=PHASES)
 def test_claims_lost_without_a_table_are_those_that_are_certain_only_with_it(
     seed: int, options: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -401,7 +402,7 @@ def test_claims_lost_without_a_table_are_those_that_are_certain_only_with_it(
 
 
 @given(seed=seeds, options=published, data=st.data())
-@settings(max_examples=12, phases=PHASES)
+@settings(max_examples=often(12), phases=PHASES)
 def test_claims_gained_with_a_table_are_those_that_are_certain_only_with_it(
     seed: int, options: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -669,21 +670,21 @@ def check_cannot(toy: Toy, wording: Wording, least: int, ladder: Ladder | None =
 
 
 @given(seed=seeds, options=published)
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=often(15), phases=PHASES)
 def test_what_can_be_filled_is_what_some_data_set_holds(seed: int, options: dict[str, Any]) -> None:
     toy, wording, _ = small(seed, **options)
     check_fillable(toy, wording)
 
 
 @given(seed=seeds, options=published, data=st.data())
-@settings(max_examples=20, phases=PHASES)
+@settings(max_examples=often(20), phases=PHASES)
 def test_the_coarsest_absent_descriptions_are_listed(seed: int, options: dict[str, Any], data: st.DataObject) -> None:
     toy, wording, _ = small(seed, **options)
     check_absent(toy, wording, data.draw(st.integers(1, len(wording.columns))))
 
 
 @given(seed=seeds, options=published, data=st.data())
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=often(25), phases=PHASES)
 def test_counts_that_are_ruled_out(seed: int, options: dict[str, Any], data: st.DataObject) -> None:
     toy, wording, _ = small(seed, **options)
     check_cannot(toy, wording, data.draw(st.integers(1, len(wording.columns))))
@@ -909,13 +910,13 @@ def check_tightened(toy: Toy) -> Counter[str]:
 
 
 @given(seed=seeds)
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=often(25), phases=PHASES)
 def test_totals_rule_no_data_set_out(seed: int) -> None:
     check_tightened(with_parts(np.random.default_rng(seed)))
 
 
 @given(seed=seeds, options=published)
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=often(15), phases=PHASES)
 def test_totals_of_any_tables_rule_no_data_set_out(seed: int, options: dict[str, Any]) -> None:
     toy, _, _ = small(seed, **options | {"kinds": 12, "people": 3})
     check_tightened(toy)
@@ -1004,7 +1005,7 @@ def test_a_tally_divides_nothing() -> None:
 
 
 @given(ends=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2) | st.none()), min_size=4, max_size=4))
-@settings(max_examples=40, phases=PHASES)
+@settings(max_examples=often(40), phases=PHASES)
 def test_a_part_is_found_exactly_when_it_has_one_value(ends: list[tuple[int, int | None]]) -> None:
     """A total and three parts between any two numbers: which parts have one value, by writing all of them down."""
     schema = Schema((attribute("a", 3),))
@@ -1259,7 +1260,7 @@ def values_of(rows_here: Sequence[tuple[int, ...]], columns: int) -> np.ndarray:
 
 
 @given(drawn=records_and_descriptions, columns=st.integers(1, 4))
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_a_prior_counts_as_plain_counting_does(drawn: tuple[list[Any], list[Any]], columns: int) -> None:
     """With columns that are not named, and with values that nobody has."""
     people, descriptions = drawn
@@ -1294,7 +1295,7 @@ def test_values_that_nobody_has_are_counted_as_none() -> None:
 
 
 @given(matching_here=st.integers(0, 30), others_here=st.integers(0, 30), n=st.integers(0, 300), data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 def test_the_chance_of_a_claim_is_binomial(matching_here: int, others_here: int, n: int, data: st.DataObject) -> None:
     m = [*data.draw(st.lists(st.integers(0, n), max_size=6)), 0, n]
     prior = Prior.of(values_of([(1,)] * matching_here + [(0,)] * others_here, 1))

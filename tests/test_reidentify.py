@@ -60,6 +60,7 @@ from glasshouse.files.units import by_unit, side_by_side
 from glasshouse.model.bands import ALL, BANDS
 from glasshouse.model.geography import Geography
 from glasshouse.scenarios.load import Scenario
+from tests.often import often
 
 Pairs = list[tuple[int, int]]
 STARTS = [*range(22), 22, 25, 30, 35, 40, 45, 50, 55, 60, 62, 65, 67, 70, 75, 80, 85]  # the 38 bins, as printed
@@ -373,7 +374,7 @@ def nations(draw: st.DrawFn, persons: int = 16) -> Nation:
     return Nation(tuple(records), tuple(areas.index(area) for area in around), tuple(elsewhere))
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 @given(nations())
 def test_guessers_and_modal_status_are_what_the_paper_says(nation: Nation) -> None:
     places = range(len(nation.around))
@@ -410,7 +411,7 @@ def test_status_and_guess_differ_where_the_largest_cell_is_one_of_one() -> None:
         assert modal_status(neighbours) == modal_guess(neighbours)  # a mode of one among several is a tie
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(nations(), st.integers(0, 2**32))
 def test_the_proportional_guesser_never_says_what_nobody_around_is(nation: Nation, seed: int) -> None:
     assume(sum(nation.nation))
@@ -457,7 +458,7 @@ def brute_reach(nation: Nation) -> list[list[Fraction]]:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=often(300))
 @given(nations(persons=12))
 def test_reach_is_what_asking_without_each_person_gives(nation: Nation) -> None:
     assume(sum(nation.nation) > 1)

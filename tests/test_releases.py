@@ -17,6 +17,7 @@ from glasshouse.attack.infer.expected import MeanBelief, Tier, expected
 from glasshouse.attack.infer.hierarchy import CountPrior, Level
 from glasshouse.attack.infer.onelevel import TIES, decide, marginal, posterior_of_releases
 from glasshouse.mechanism.account import allocation
+from tests.often import often
 from tests.running import good, tool
 
 priors = st.floats(0.05, 0.95)
@@ -113,7 +114,7 @@ def test_a_target_unique_at_six_levels_is_decided_exactly() -> None:
     assert chances == sorted(chances) and chances[-1] == pytest.approx(0.69987, abs=1e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(st.lists(st.floats(0.05, 2), min_size=1, max_size=3), priors)
 def test_no_rule_beats_the_likelier_value(rates: list[float], prior: float) -> None:
     """Law: averaged over both truths, deciding on all releases is no worse than on the first alone, or on none."""
@@ -289,7 +290,7 @@ def test_what_is_expected_over_all_releases_equals_listing(
     assert found.probability == pytest.approx(alone + found.gained - found.lost, abs=1e-10)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=often(25), deadline=None)
 @given(
     st.tuples(*[st.floats(0.05, 2)] * 4),
     st.lists(st.integers(-3, 5), min_size=6, max_size=6),
@@ -342,7 +343,7 @@ def test_beliefs_are_right_on_average(releases: int) -> None:
     assert prior * yes + (1 - prior) * (1 - no) == pytest.approx(prior, abs=1e-12)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=often(20), deadline=None)
 @given(st.lists(st.floats(0.01, 30), min_size=1, max_size=2), st.lists(st.floats(-30, 30), min_size=1, max_size=8))
 def test_the_mean_belief_is_interpolated_to_double_precision(rates: list[float], starts: list[float]) -> None:
     found = MeanBelief(rates)(np.array(starts))

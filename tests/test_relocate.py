@@ -40,6 +40,7 @@ from glasshouse.protection.relocation.front import (
     verify,
 )
 from tests.conftest import DATA
+from tests.often import often
 
 FRANKLIN = DATA / "franklin" / "tract_ver.csv"
 needs_franklin = pytest.mark.skipif(not FRANKLIN.is_file(), reason="needs ../shared/data/franklin")
@@ -94,7 +95,7 @@ def agrees_with_lp(matrix: Matrix, rules: Rules, found: Front, qs: Any, lp: Any 
 # Oracles
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(problems(structured=True), shares)
 def test_the_flow_is_the_reduced_program(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem
@@ -105,7 +106,7 @@ def test_the_flow_is_the_reduced_program(problem: tuple[Matrix, Rules], q: float
     agrees_with_lp(matrix, rules, found, [q])
 
 
-@settings(max_examples=150)
+@settings(max_examples=often(150))
 @given(problems(), shares)
 def test_so_it_is_with_any_weight_and_any_coverage(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem
@@ -114,7 +115,7 @@ def test_so_it_is_with_any_weight_and_any_coverage(problem: tuple[Matrix, Rules]
     agrees_with_lp(matrix, rules, found, [q])
 
 
-@settings(max_examples=120)
+@settings(max_examples=often(120))
 @given(problems(), shares)
 def test_the_reduced_program_is_the_one_printed(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem
@@ -125,7 +126,7 @@ def test_the_reduced_program_is_the_one_printed(problem: tuple[Matrix, Rules], q
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=often(40))
 @given(problems(), shares)
 def test_bisection_on_slopes_finds_the_same_front(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem
@@ -140,7 +141,7 @@ def test_bisection_on_slopes_finds_the_same_front(problem: tuple[Matrix, Rules],
     assert duality_gap(matrix, rules, lp, there) < 1e-7
 
 
-@settings(max_examples=250)
+@settings(max_examples=often(250))
 @given(problems(), shares)
 def test_duality_leaves_no_gap(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem
@@ -198,7 +199,7 @@ def test_so_it_is_in_thousands_of_matrices() -> None:
 # Laws
 
 
-@settings(max_examples=250)
+@settings(max_examples=often(250))
 @given(problems(), shares, st.sampled_from(list(Spread)))
 def test_relocations_keep_the_rules(problem: tuple[Matrix, Rules], q: float, spread: Spread) -> None:
     matrix, rules = problem
@@ -219,7 +220,7 @@ def test_relocations_keep_the_rules(problem: tuple[Matrix, Rules], q: float, spr
         assert np.all(near[relocation.source, relocation.target])
 
 
-@settings(max_examples=250)
+@settings(max_examples=often(250))
 @given(problems())
 def test_a_front_is_concave_and_falls(problem: tuple[Matrix, Rules]) -> None:
     found = front(*problem)
@@ -241,7 +242,7 @@ def test_more_room_never_makes_it_worse(problem: tuple[Matrix, Rules], more: flo
     assert min(0, wide.at_utility(point.U).P - point.P) == pytest.approx(0, abs=1e-9 * max(1, tight.P_max))
 
 
-@settings(max_examples=100)
+@settings(max_examples=often(100))
 @given(problems(structured=True), shares)
 def test_lower_counts_of_a_row_go_first_with_super_linear_weights(problem: tuple[Matrix, Rules], q: float) -> None:
     matrix, rules = problem

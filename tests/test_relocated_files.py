@@ -21,6 +21,7 @@ from glasshouse.commands.relocating.theta import read_theta, theta_frame
 from glasshouse.errors import InputError
 from glasshouse.protection.relocation.front import Spread, front, protection, utility
 from glasshouse.protection.relocation.rules import Matrix, Rules
+from tests.often import often
 from tests.running import good, tool
 from tests.test_relocate import problems
 from tests.test_tradeoff_command import SMALL, refused
@@ -64,7 +65,7 @@ def test_a_chosen_point_is_on_the_front(problem: tuple[Matrix, Rules], q: float,
 
 
 @given(problems(), st.sampled_from(Spread))
-@settings(max_examples=25)
+@settings(max_examples=often(25))
 def test_beyond_the_front_is_refused_with_its_range(problem: tuple[Matrix, Rules], spread: Spread) -> None:
     one = front(*problem)
     for kind, value in (

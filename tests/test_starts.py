@@ -18,6 +18,7 @@ from glasshouse.program.least import _of_part
 from glasshouse.program.reduce import Programs
 from glasshouse.program.search import enumerate_part
 from glasshouse.program.straight import descended, straighten
+from tests.often import often
 
 LIMIT = Limit(effort=2.0)
 
@@ -46,7 +47,7 @@ def overlap(start: np.ndarray) -> Cost:
 
 
 @given(transports())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 def test_a_better_start_is_a_solution_and_never_dearer(toy: tuple[Programs, np.ndarray]) -> None:
     part, x = toy
     for cost in (overlap(x), distance(x)):
@@ -67,7 +68,7 @@ def test_a_start_without_limits_stays_as_it_is() -> None:
 
 
 @given(transports())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=often(60), deadline=None)
 def test_the_least_of_every_variable_is_the_same_by_vertices_and_by_lists(toy: tuple[Programs, np.ndarray]) -> None:
     part, x = toy
     listed, through = enumerate_part(part, 0, 20_000, 200_000)
@@ -84,7 +85,7 @@ def test_the_least_of_every_variable_is_the_same_by_vertices_and_by_lists(toy: t
 
 
 @given(transports())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 def test_the_farthest_is_proved_whoever_finds_the_start(toy: tuple[Programs, np.ndarray]) -> None:
     part, x = toy
     listed, through = enumerate_part(part, 0, 20_000, 200_000)

@@ -16,6 +16,7 @@ from glasshouse.protection.swap import persons as persons_module
 from glasshouse.protection.swap.by_rates import SHUFFLES, Draws, Households, Rates, swap_by_rates
 from glasshouse.protection.swap.households import Ints, Swapped, alike_key
 from glasshouse.protection.swap.persons import NOWHERE, Persons, settle
+from tests.often import often
 
 RISKY = Rates(0, 1)  # so that whoever is at risk moves, if there is anyone to trade with
 
@@ -98,7 +99,7 @@ def from_scratch(persons: Persons, rates: Rates, draws: Draws, small: int) -> li
     return block
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=often(100), deadline=None)
 @given(some_file(), some_rates, st.integers(0, 8), st.data())
 def test_without_a_person_is_as_if_all_was_done_again(
     persons: Persons, rates: Rates, small: int, data: st.DataObject

@@ -21,6 +21,7 @@ from glasshouse.model.release import Release, Table, build_sums
 from glasshouse.model.schema import Attribute, Schema
 from glasshouse.model.tabulate import compile_tables, tabulate
 from glasshouse.scenarios.load import Scenario, load
+from tests.often import often
 
 SF1 = load("sf1-person")
 PL = load("pl94")
@@ -52,7 +53,7 @@ def by_definition(records: Records, table: Table, place: int) -> dict[str, int]:
     return {table.line(number).variable: value for number, value in values.items()}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=often(40), deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 40), st.integers(1, 4), st.booleans())
 def test_counting_is_what_the_predicates_say(
     toy: Scenario, seed: int, persons: int, places: int, subtotals: bool
@@ -85,7 +86,7 @@ def test_few_positions_count_many_cells() -> None:
     assert len(tract.ends) == 2 * 103 * 7 * 2
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=often(30), deadline=None)
 @given(st.integers(0, 10**6), st.data())
 def test_the_same_question_to_records_and_to_a_release(toy: Scenario, seed: int, chosen: st.DataObject) -> None:
     """Law (convention 1): the release never excludes the truth, and knows its own cells exactly."""

@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 from make_magnitude_table import judged
 from world_releases import TAU_RULES, tau_contributions, tau_problems, tau_records  # beside the pages that show them
 
+from tests.often import often
+
 RDA = b"""h_id 1 3
   <HOLDING>
 act 4 2 00
@@ -196,7 +198,7 @@ def test_what_is_written_is_read_alike(tmp_path_factory: pytest.TempPathFactory,
     assert hidden == table.hidden.tolist()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=often(60))
 @given(tables(), st.data())
 def test_a_table_cut_short_or_harmed_is_refused_or_read(
     tmp_path_factory: pytest.TempPathFactory, table: TauTable, data: st.DataObject

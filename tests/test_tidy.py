@@ -21,6 +21,7 @@ from glasshouse.model.printed import Printed, Rounded
 from glasshouse.model.records import UNLIMITED, Interval
 from glasshouse.model.release import Release, Table
 from glasshouse.scenarios.load import Scenario, load
+from tests.often import often
 
 NORLAND = Path(__file__).resolve().parents[1] / "examples" / "own-country"
 TOY = """
@@ -447,7 +448,7 @@ HARMED = {
 }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=often(150), deadline=None)
 @given(st.sampled_from(sorted(HARMED)), st.randoms(use_true_random=False))
 def test_harmed_files_are_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, name: str, rng: random.Random

@@ -32,6 +32,7 @@ from glasshouse.files.records import record_frame
 from glasshouse.model.records import UNLIMITED, Records, satisfies
 from glasshouse.model.release import Counts, Release
 from glasshouse.scenarios.load import Scenario, known_scenarios, load
+from tests.often import often
 
 HOUSES = ("A11", "A12", "A13", "A21", "A22", "B11", "B12")  # two towns, three streets
 
@@ -171,7 +172,7 @@ def test_several_areas_are_averaged_by_their_people(toy: Scenario) -> None:
 # against counting one by one
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=often(15), deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 60))
 def test_table_errors_are_what_the_predicates_say(toy: Scenario, seed: int, persons: int) -> None:
     truth = draw(toy, persons, seed)
@@ -193,7 +194,7 @@ def test_table_errors_are_what_the_predicates_say(toy: Scenario, seed: int, pers
 # laws
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=often(15), deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 60))
 def test_identical_data_have_no_error(toy: Scenario, seed: int, persons: int) -> None:
     truth = draw(toy, persons, seed)
@@ -207,7 +208,7 @@ def test_identical_data_have_no_error(toy: Scenario, seed: int, persons: int) ->
     assert found.districts.deviation == found.districts.claimed == found.districts.informed
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=often(15), deadline=None)
 @given(st.integers(0, 10**6), st.integers(10, 60))
 def test_a_swap_within_a_street_changes_no_number_of_a_street(toy: Scenario, seed: int, persons: int) -> None:
     truth = draw(toy, persons, seed, houses=("A11", "A12"))
@@ -231,7 +232,7 @@ def test_a_swap_across_streets_is_seen(toy: Scenario) -> None:
     assert any(one.error > 0 for one in found.segregation)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=often(20), deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 80))
 def test_errors_of_sums_are_at_most_sums_of_errors(toy: Scenario, seed: int, persons: int) -> None:
     truth = draw(toy, persons, seed)
@@ -245,7 +246,7 @@ def test_errors_of_sums_are_at_most_sums_of_errors(toy: Scenario, seed: int, per
     assert absolute == sorted(absolute)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=often(15), deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 80))
 def test_unit_by_unit_is_the_same_as_at_once(toy: Scenario, seed: int, persons: int) -> None:
     truth = draw(toy, persons, seed)

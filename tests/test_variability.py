@@ -26,6 +26,7 @@ from glasshouse.errors import InputError
 from glasshouse.model.bands import ALL, BANDS
 from glasshouse.report.description import Curves, Field, Measure, value_of
 from glasshouse.report.sections.variability import _edges, picture
+from tests.often import often
 
 Row = dict[str, Any]
 
@@ -98,7 +99,7 @@ def by_chance(rows: list[Row], step: int) -> list[tuple[float, ...]]:
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=often(40))
 @given(some_places(largest=6, sizes=30), st.sampled_from([5, 10, 25, 50, 100]))
 def test_ties_shared_evenly_are_ties_broken_by_chance_on_average(rows: list[Row], step: int) -> None:
     found = quantiles(places(rows), step)
@@ -177,7 +178,7 @@ def test_totals_add_up_and_shares_are_shares(rows: list[Row]) -> None:
     assert said["zero_solvar_population_share"] <= said["share_certain"] <= said["share_certain_upper"] <= 1
 
 
-@settings(max_examples=50)
+@settings(max_examples=often(50))
 @given(some_places(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_empty_blocks_make_no_difference(rows: list[Row], random: Any) -> None:
     other = [row for row in rows if row["population"]] + [block(-1, 0, 0), block(-2, 0, 0, proof="undecided")]

@@ -44,6 +44,7 @@ from glasshouse.program.settled import Verdict, settled
 from glasshouse.program.tables.alike import put_together
 from glasshouse.program.tables.histogram import Problem, places_alone
 from glasshouse.scenarios.load import Scenario, load
+from tests.often import often
 from tests.oracles import (
     Ints,
     Known,
@@ -201,7 +202,7 @@ def check_represented(
 
 
 @given(seed=seeds, options=published, data=st.data())
-@settings(max_examples=70, phases=PHASES)
+@settings(max_examples=often(70), phases=PHASES)
 def test_what_is_verified_is_what_is_certain(seed: int, options: dict[str, Any], data: st.DataObject) -> None:
     """Complete and sound: claims, represented records, totals and uniqueness, whatever was published."""
     toy, wording, known = claim_toy(seed, **options)
@@ -211,7 +212,7 @@ def test_what_is_verified_is_what_is_certain(seed: int, options: dict[str, Any],
 
 
 @given(seed=seeds, options=published, data=st.data())
-@settings(max_examples=35, phases=PHASES)
+@settings(max_examples=often(35), phases=PHASES)
 def test_records_that_are_reported_apart(seed: int, options: dict[str, Any], data: st.DataObject) -> None:
     """The number of them is published, so no variable holds some of them and some of the others."""
     toy, wording, known = claim_toy(seed, apart=True, **options)
@@ -327,7 +328,7 @@ def only(toy: Toy, tables: Sequence[Table]) -> Toy:
 
 
 @given(seed=seeds, options=published)
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=often(25), phases=PHASES)
 def test_the_truth_satisfies_every_verified_claim(seed: int, options: dict[str, Any]) -> None:
     toy, wording = larger(seed, **options)
     words = words_of(toy, wording)
@@ -345,7 +346,7 @@ def test_the_truth_satisfies_every_verified_claim(seed: int, options: dict[str, 
 
 
 @given(seed=seeds, intervals=st.booleans(), share=st.sampled_from([0.1, 0.5, 1.0]))
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=often(25), phases=PHASES)
 def test_hiding_numbers_never_gains_a_claim(seed: int, intervals: bool, share: float) -> None:
     toy, wording = larger(seed, intervals=intervals)
     flags = np.random.default_rng(seed).random(toy.counts.lower.shape) < share
@@ -355,7 +356,7 @@ def test_hiding_numbers_never_gains_a_claim(seed: int, intervals: bool, share: f
 
 
 @given(seed=seeds, intervals=st.booleans(), data=st.data())
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=often(25), phases=PHASES)
 def test_another_table_never_loses_a_claim(seed: int, intervals: bool, data: st.DataObject) -> None:
     toy, wording = larger(seed, intervals=intervals)
     first, *others = toy.tables
@@ -365,7 +366,7 @@ def test_another_table_never_loses_a_claim(seed: int, intervals: bool, data: st.
 
 
 @given(seed=seeds, options=published)
-@settings(max_examples=15, phases=PHASES)
+@settings(max_examples=often(15), phases=PHASES)
 def test_what_is_verified_does_not_depend_on_the_data_set_that_was_found_first(
     seed: int, options: dict[str, Any]
 ) -> None:
@@ -400,7 +401,7 @@ def limited(toy: Toy) -> Counts:
 
 
 @given(seed=seeds, options=published, data=st.data())
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=often(25), phases=PHASES)
 def test_a_coarser_description_counts_no_less(seed: int, options: dict[str, Any], data: st.DataObject) -> None:
     """So absence passes to finer descriptions; and the core's bounds keep to it."""
     toy, wording, known = claim_toy(seed, **options)
@@ -544,7 +545,7 @@ def test_what_only_engines_say_is_not_called_exact() -> None:
 
 
 @given(seed=seeds, options=published)
-@settings(max_examples=30, phases=PHASES)
+@settings(max_examples=often(30), phases=PHASES)
 def test_what_totals_leave_for_hidden_numbers_rules_nothing_out(seed: int, options: dict[str, Any]) -> None:
     toy, _, _ = claim_toy(seed, kinds=16, **options)
     closer = replace(toy, counts=tightened(toy.counts, toy.tables))
@@ -628,7 +629,7 @@ def groups_of(programs: Programs) -> list[tuple[Any, ...]]:
 
 
 @given(seed=seeds)
-@settings(max_examples=60, phases=PHASES)
+@settings(max_examples=often(60), phases=PHASES)
 def test_variables_of_the_same_rows_count_as_one(seed: int) -> None:
     """Any set has the range that brute force gives it, on the program as it was and on the one with fewer variables."""
     rng = np.random.default_rng(seed)

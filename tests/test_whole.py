@@ -15,6 +15,7 @@ from glasshouse.program import few
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
 from glasshouse.program.ladder import Ladder, cheapest
+from tests.often import often
 
 
 def program(seed: int, variables: int, rows: int) -> IntegerProgram:
@@ -49,7 +50,7 @@ def least(given: IntegerProgram) -> int | None:
     return min(found, default=None)
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
 def test_the_cheapest_of_all(seed: int, variables: int, rows: int) -> None:
     asked = program(seed, variables, rows)
@@ -63,7 +64,7 @@ def test_the_cheapest_of_all(seed: int, variables: int, rows: int) -> None:
         assert found.proof != Proof.UNDECIDED
 
 
-@settings(max_examples=60)
+@settings(max_examples=often(60))
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
 def test_what_is_found_among_few_fits_and_is_called_proved_only_if_nothing_is_cheaper(
     seed: int, variables: int, rows: int

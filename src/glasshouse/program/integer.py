@@ -172,8 +172,10 @@ class IntegerProgram:
 
     @property
     def contradictory(self) -> bool:
-        """Does some limit below exceed its limit above? Then nothing fits."""
-        return bool((self.lower > self.upper).any() or (self.row_lower > self.row_upper).any())
+        """Does some limit below exceed its limit above, or is a row of nothing not 0? Then nothing fits."""
+        of_nothing = np.diff(self.starts) == 0
+        not_zero = of_nothing & ((self.row_lower > 0) | (self.row_upper < 0))
+        return bool((self.lower > self.upper).any() or (self.row_lower > self.row_upper).any() or not_zero.any())
 
     def without_cost(self) -> IntegerProgram:
         """The question whether anything fits."""
