@@ -81,6 +81,37 @@ def test_claims_hidden_numbers_and_contradictions(tmp_path: Path) -> None:
         all_accepted(tmp_path / f"{name}-proved", at_least)
 
 
+def test_areas_as_a_whole_and_differences_of_their_numbers(tmp_path: Path) -> None:
+    tables, scenario = tmp_path / "norland.csv", str(NORLAND / "scenario")
+    gh.tabulate(NORLAND / "records.csv", scenario=scenario, out=tables)
+    jointly = gh.vary(tables, scenario=scenario, scope="town").prove(
+        tables, scenario=scenario, out=tmp_path / "jointly"
+    )
+    assert {"area solvar", "area certain", "solvar", "certain"} == set(jointly.index["fact"])
+    gh.vary(tables, scenario=scenario, tighten=True).prove(tables, scenario=scenario, out=tmp_path / "tightened")
+    only = ("W1", "W2", "T1")
+    gh.protect.suppress(tables, scenario=scenario, below=3, out=tmp_path / "hidden.csv")
+    gh.bounds(tmp_path / "hidden.csv", scenario=scenario, only=only, out=tmp_path / "bounds")
+    gh.prove(tmp_path / "bounds", tables=tmp_path / "hidden.csv", scenario=scenario, out=tmp_path / "bounds-proved")
+    for name, at_least in (("jointly", 30), ("tightened", 30), ("bounds-proved", 100)):
+        all_accepted(tmp_path / name, at_least)
+
+
+def test_two_agencies(tmp_path: Path) -> None:
+    """Of detect: the least and the most under each reading, and numbers that cannot all be true."""
+    gh.synthesize(persons=4_000, subsidised=0.2, seed=3, out=tmp_path / "county")
+    tables, properties = tmp_path / "tables.csv.gz", tmp_path / "county" / "housing.parquet"
+    gh.tabulate(tmp_path / "county" / "households.parquet", scenario="subsidised-housing", out=tables)
+    noisy = tmp_path / "noisy.parquet"
+    gh.protect.properties(properties, rho="0.05", scenario="subsidised-housing", seed=1, out=noisy)
+    for name, printed in (("true", properties), ("noisy", noisy)):
+        found = gh.detect(tables, properties=printed, seconds=0)
+        kinds = ("least", "contradiction") if name == "noisy" else ("least", "most")
+        proved = found.prove(tables, properties=printed, facts=kinds, out=tmp_path / name)
+        assert (proved.index.height and name != "noisy") or "contradiction" in set(proved.index["fact"])
+        all_accepted(tmp_path / name, 5)
+
+
 ONE_RECORD = "VER 1.0\nVAR 1\nx0\nINT 1\n0\nOBJ min\n0\nCON 1 0\nT_01 E 1 1 0 1\n"
 HOLES = {  # none shows anything: one record is published, and possible; three say that it is not
     "a split at a number that is not whole": "RTP infeas\nSOL 0\nDER 5\na L 1/2 1 0 1 { asm } -1\n"
