@@ -27,37 +27,9 @@ from glasshouse.proofs.enough import enough
 
 # What multipliers are times to be whole: the less that is, the shorter the line.
 UNITS = (
-    1,
-    2,
-    6,
-    12,
-    24,
-    60,
-    120,
-    240,
-    420,
-    840,
-    1260,
-    1680,
-    2520,
-    5040,
-    7560,
-    10080,
-    15120,
-    20160,
-    27720,
-    45360,
-    55440,
-    83160,
-    110880,
-    166320,
-    221760,
-    332640,
-    498960,
-    720720,
-    2**24,
-    2**44,
-)
+    1, 2, 6, 12, 24, 60, 120, 240, 420, 840, 1260, 1680, 2520, 5040, 7560, 10080, 15120,
+    20160, 27720, 45360, 55440, 83160, 110880, 166320, 221760, 332640, 498960, 720720, 2**24, 2**44,
+)  # fmt: skip
 Float = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Known = tuple[Ref, int] | None  # so many times this row or line says it; None: that a column is not below 0
@@ -201,10 +173,8 @@ class Replay:
         left, step = total % d, total // d
         most = left * (d - left)
         right, found, divided = min(most, SMALL), np.zeros(size, np.int64), np.zeros(size, np.int64)
-        scale, gains = (
-            Fraction(right, most),
-            list[tuple[Known, int, int]](),
-        )  # why t >= 0, what it brings, and f or f - D
+        scale = Fraction(right, most)
+        gains: list[tuple[Known, int, int]] = []  # why t >= 0, what it brings, and f or f - D
         for what, much, sign, limit in measured:
             f = much % d if much % d <= left else much % d - d
             gain = f * (d - left) if f >= 0 else -left * f
