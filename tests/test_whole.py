@@ -7,14 +7,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from glasshouse.model.records import UNLIMITED
-from glasshouse.program import few
+from glasshouse.model.records import UNLIMITED, Count
+from glasshouse.program import few, ladder
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution
-from glasshouse.program.ladder import Ladder, cheapest
+from glasshouse.program.ladder import Ladder, cheapest, escalate
 from tests.often import often
 
 
@@ -40,14 +40,15 @@ def program(seed: int, variables: int, rows: int) -> IntegerProgram:
     )
 
 
+def costs(given: IntegerProgram) -> list[tuple[int, tuple[int, ...]]]:
+    """What every x costs that fits, by looking at every one."""
+    every = product(*(range(top + 1) for top in given.upper.tolist()))
+    return [(given.value(x), one) for one in every if given.fits(x := np.array(one, np.int64))]
+
+
 def least(given: IntegerProgram) -> int | None:
-    """The least cost of any x, by looking at every one."""
-    found = [
-        given.value(np.array(x, np.int64))
-        for x in product(*(range(top + 1) for top in given.upper.tolist()))
-        if given.fits(np.array(x, np.int64))
-    ]
-    return min(found, default=None)
+    """The least cost of any x."""
+    return min((cost for cost, _ in costs(given)), default=None)
 
 
 @settings(max_examples=often(60))
@@ -62,6 +63,28 @@ def test_the_cheapest_of_all(seed: int, variables: int, rows: int) -> None:
         assert asked.value(found.x) == best
         assert found.floor is not None and found.floor <= best
         assert found.proof != Proof.UNDECIDED
+
+
+@settings(max_examples=often(60))
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 4))
+def test_of_very_many_variables_what_nothing_else_decides_is_branched_on(seed: int, variables: int, rows: int) -> None:
+    asked = program(seed, variables, rows)
+    fitting = costs(asked)
+    assume(fitting)
+    dearest = np.array(max(fitting)[1], np.int64)
+
+    def known(relaxed: Solution, held: Solution | None, turn: int) -> Solution | None:
+        return None if turn else Solution(Outcome.FEASIBLE, dearest)
+
+    def left_open(program: IntegerProgram, x: Count | None, floor: int | None, limit: Limit) -> Solution:
+        return Solution(Outcome.FEASIBLE, x, floor, floor)
+
+    with pytest.MonkeyPatch.context() as changed:
+        for name, other in (("many", lambda _: True), ("among_few", lambda *_: None), ("closed", left_open)):
+            changed.setattr(ladder, name, other)
+        found = escalate(asked, Ladder(), known, weak=True)
+    assert found.x is not None and asked.fits(found.x) and asked.value(found.x) == min(fitting)[0]
+    assert found.proof in (Proof.EXACT, Proof.TWO_ENGINES)
 
 
 @settings(max_examples=often(60))

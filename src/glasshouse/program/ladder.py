@@ -155,7 +155,7 @@ def escalate(
 
     Where the relaxation is `weak`, cuts and cases come before branch and bound, as they find the best x sooner. What
     they leave open gets a share of the effort: all that is wanted then is a better x. Where variables are very many, it
-    is wanted at once, and a few of them are enough for it.
+    is wanted at once, and a few of them are enough for it; all are branched on last, if nothing else decides.
     """
     relaxed = relaxation(program, ladder)
     if relaxed.proof != Proof.UNDECIDED:
@@ -191,8 +191,17 @@ def escalate(
         held = confirmed(program, held, ladder, unclaimed=weak and turn == 1)
     if held.x is None and early is not None:  # whatever engines claim
         floor = higher(held.floor, early.floor)
-        return replace(held, outcome=Outcome.FEASIBLE, x=early.x, floor=floor, proof=Proof.UNDECIDED)
-    return held
+        held = replace(held, outcome=Outcome.FEASIBLE, x=early.x, floor=floor, proof=Proof.UNDECIDED)
+    return _branched(program, held, ladder) if wide and held.proof == Proof.UNDECIDED else held
+
+
+def _branched(program: IntegerProgram, held: Solution, ladder: Ladder) -> Solution:
+    """The last resort where variables are many: the first solver branches on all, and the second is asked."""
+    found = ladder.engines[0](program, ladder.limit)
+    held = replace(held, floor=higher(held.floor, found.floor), clock=held.clock or found.clock)
+    if found.x is None or (held.x is not None and program.value(held.x) < program.value(found.x)):
+        return held
+    return confirmed(program, replace(found, floor=held.floor, clock=held.clock), ladder)
 
 
 def solve(part: Programs, cost: Cost, ladder: Ladder, start: Array | None = None) -> Solution:
