@@ -27,7 +27,7 @@ test-all: lint
 lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 # The lowest versions that pyproject.toml allows, and the pinned ones, each in a new environment; needs a network for pip.
 lowest:

@@ -140,7 +140,7 @@ RUNS = (
     Run("tables-subsidised", f"tabulate {HOMES} --scenario subsidised-housing --out tables-subsidised/t.parquet",
         "county"),
     Run("tables-norland", f"tabulate norland/records.csv {N} --out tables-norland/t.csv.gz"),
-    Run("check", f"check tables/sf1.parquet {SF1}", "tables"),
+    Run("check", f"check tables/sf1.parquet {SF1}", "tables", slow=True),
     Run("check-norland", f"check tables-norland/t.csv.gz {N} --workers 2", "tables-norland"),
     Run("check-zip", f"check tables-zip/al2010.sf1.zip {SF1} --tables P1,P12", "tables-zip"),
     Run("check-slip", f"check village/slip.csv {SF1}"),
@@ -168,12 +168,13 @@ RUNS = (
     Run("solvar-without", f"vary tables-norland/t.csv.gz {N} --tables W1,W2,W3,W4,T2 --workers 1 --out solvar-without",
         "tables-norland"),
     Run("solvar-age", f"vary tables-zip/al2010.sf1.zip {SF1} --schema exact-age --workers 1 --out solvar-age",
-        "tables-zip"),
+        "tables-zip", slow=True),
     Run("solvar-hidden", f"vary suppress-norland/t.csv {N} --workers 1 --out solvar-hidden", "suppress-norland"),
     Run("bounds-hidden", f"bounds suppress-norland/t.csv {N} --why 1 --most 0.5 --workers 1 --out bounds-hidden",
-        "suppress-norland"),
+        "suppress-norland", slow=True),
     Run("bounds-rounded", f"bounds round-norland/t.csv {N} --tables W1,W2,T1 --numbers all --percent 20 --workers 1 "
-        "--count sex=woman;age=0..6;language=Hill --out bounds-rounded", "round-norland"),
+        "--count sex=woman;age=0..6;language=Hill --out bounds-rounded", "round-norland",
+        slow=True),
     Run("status", "status rebuilt", "rebuilt"),
     Run("status-norland", "status solvar-norland", "solvar-norland"),
     # who could be identified
@@ -220,7 +221,7 @@ RUNS = (
     Run("inferred-county", f"infer data county/cef.parquet {SF1} --levels block,tract --tables P12 --sample 200",
         "county"),
     Run("postprocess", f"infer postprocess {RHO} --others 27 --total 10"),
-    Run("figures", "infer figures --out figures --only 5"),
+    Run("figures", "infer figures --out figures --only 5", slow=True),
     # protections of records, of tables, of another agency's statistics
     Run("swap", f"protect swap county/cef.parquet --rate 0.1 --coordinates county/blocks.parquet --log swap/pairs.csv "
         f"--households {HOMES} --households-out swap/homes.parquet --group-quarters synthesize --out swap/p.parquet",

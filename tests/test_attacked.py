@@ -205,7 +205,7 @@ def a_county(folder: Path, seed: int) -> None:
     frame.with_columns(pl.format("P{}", "person_id").alias("person_id")).write_csv(folder / "records.csv")
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 51))])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 51))])
 def test_public_pages_of_random_counties_tell_nobody(seed: int, tmp_path: Path) -> None:
     """Audited as an office would; then at several thresholds: every page that is written gives nobody away."""
     few_tables(tmp_path)

@@ -116,7 +116,9 @@ def test_places_that_break_the_rule_lead_to_their_certificates(tmp_path: Path) -
     report = (tmp_path / "out" / "report.html").read_text()
     names = re.findall(r'<article class="proof" id="(proof-occupancy-[^"]+)"', report)
     places = pl.read_parquet(tmp_path / "out" / "occupancy" / "places.parquet").filter(pl.col("answer") == "certain")
-    assert places.height == len(names) == 2 and set(re.findall(r'href="#(proof-occupancy-[^"]+)"', report)) == set(names)
+    assert places.height == len(names) == 2 and set(re.findall(r'href="#(proof-occupancy-[^"]+)"', report)) == set(
+        names
+    )
     assert {name.split("-")[2] for name in names} == set(places["block"])
 
 

@@ -417,7 +417,7 @@ def test_tables_of_our_own_agree(tables: Path, run: Run) -> None:
     assert run("check", tables, *SF1, "--tables", "P1,P6,P12", "--quiet").err == ""
 
 
-@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet", "al2010.sf1.zip"])
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet", pytest.param("al2010.sf1.zip", marks=pytest.mark.slow)])
 def test_all_34_tables_agree_in_every_kind_of_file(name: str, tmp_path: Path, run: Run) -> None:
     records = tmp_path / "records.csv"
     records.write_text("\n".join([HEADER, *(line for line in LINES if not line.startswith("39"))]))

@@ -59,6 +59,7 @@ def measured(out: Path) -> dict[tuple[str, str], dict[str, Any]]:
             for row in pl.read_parquet(out / "measures.parquet").iter_rows(named=True)}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_what_two_agencies_say_is_compared(county: Path, tmp_path: Path) -> None:
     """Table 1 in one command: each setting's numbers are those of `detect` on the files that were kept."""
     out, kept = tmp_path / "out", tmp_path / "kept"

@@ -133,6 +133,7 @@ def test_every_column_of_the_grid_has_a_line(world: Path) -> None:
     assert words(scenario, "ALTER_KURZ_5") == "65-110" and words(scenario, "STAATSANGE_HLND_1") == "HLND 1"
 
 
+@pytest.mark.slow
 def test_the_grid_agrees_within_what_is_assumed(world: Path, tmp_path: Path) -> None:
     frame = pl.read_parquet(world / "de" / "demo_100m_tile.parquet")
     frame.filter(pl.col("x") < 2).write_parquet(tmp_path / "some.parquet")
@@ -145,6 +146,7 @@ def test_the_grid_agrees_within_what_is_assumed(world: Path, tmp_path: Path) -> 
 # The United Kingdom ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_countries_and_authorities_agree_within_what_is_assumed(world: Path, tmp_path: Path) -> None:
     scenario = load(UK)
     for kind in ("ctry", "ltla"):

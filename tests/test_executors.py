@@ -270,7 +270,7 @@ def test_dask_that_is_not_installed(job: Job, monkeypatch: pytest.MonkeyPatch) -
 def test_a_scheduler_that_does_not_answer(
     job: Job, scheme: str, listens: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(wire, "PATIENCE", 1)
+    monkeypatch.setattr(wire, "PATIENCE", 0.2)
     with socket.socket() as busy, configured(certificates(tmp_path)):
         busy.bind(("127.0.0.1", 0))
         if listens:

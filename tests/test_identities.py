@@ -182,6 +182,7 @@ def test_finer_places_add_up(
     assert all(words in finding.statement for finding in checked.findings)
 
 
+@pytest.mark.slow
 def test_real_blocks_agree_with_their_tracts(data: Path) -> None:
     checked = check_file(open_tables(data / "sf1_tracts" / "tables.csv.gz", SF1), workers=2)
     assert checked.findings == []

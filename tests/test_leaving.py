@@ -182,6 +182,7 @@ def test_who_is_alone_leaves_nothing_to_link_when_nobody_is_swapped(county: Path
         assert said["rHDF_bt+MDG"]["inferred_out"] == 1  # who finds nothing may still guess
 
 
+@pytest.mark.slow
 def test_the_command(county: Path, tmp_path: Path) -> None:
     files = [
         "--truth", county / "county" / "cef.parquet", "--published", county / "county" / "hdf.parquet",

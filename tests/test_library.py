@@ -193,6 +193,7 @@ def test_the_reference_and_the_types_are_those_of_the_functions() -> None:
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_and_gives_what_it_shows() -> None:
     """Every cell is run in a kernel; tables and a picture come back, the same as are kept."""
     ended = subprocess.run(

@@ -157,7 +157,12 @@ def test_with_next_to_no_noise_the_records_come_back(people: Path, truth: pl.Dat
 
 
 @pytest.mark.parametrize(
-    ("query", "columns"), [("total", []), ("votingage", ["voting_age"]), ("hhgq * hispanic", ["gq", "hispanic"])]
+    ("query", "columns"),
+    [
+        ("total", []),
+        pytest.param("votingage", ["voting_age"], marks=pytest.mark.slow),
+        ("hhgq * hispanic", ["gq", "hispanic"]),
+    ],
 )
 def test_counts_held_at_the_blocks_are_exact(
     people: Path, truth: pl.DataFrame, small: Path, tmp_path: Path, query: str, columns: list[str]

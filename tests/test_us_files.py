@@ -103,6 +103,7 @@ def test_other_areas_are_not_taken_for_ours(tmp_path: Path, pl94: Scenario, code
         numbers(path, pl94)
 
 
+@pytest.mark.slow
 def test_the_tracts_of_illinois_agree_with_themselves(world: Path) -> None:
     found = gh.check(world / "us" / "il2020.pl_COMBINED_TRACT.csv.gz", scenario="pl94")
     assert found.summary.agrees and found.summary.places == {"tract": 3265}

@@ -283,7 +283,7 @@ def test_a_ward_is_known_as_a_whole_where_vary_finds_one_solution(norland: pl.Da
     assert any("age in 9 groups" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("protection", ["round", "suppress"])
+@pytest.mark.parametrize("protection", [pytest.param("round", marks=pytest.mark.slow), "suppress"])
 def test_the_number_of_records_of_protected_tables_has_bounds(
     protection: str, norland: pl.DataFrame, people: pl.DataFrame
 ) -> None:

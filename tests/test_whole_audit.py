@@ -172,7 +172,7 @@ def test_a_comparison_without_its_cluster_refuses_no_setting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A scheduler that is gone says nothing of a protection; what was done is there for the next run."""
-    monkeypatch.setattr(wire, "PATIENCE", 1)
+    monkeypatch.setattr(wire, "PATIENCE", 0.2)
     words = ["compare", folder / "county", "--plan", folder / "small.toml", "--setting", "swap, a third", "--seeds", 1]
     out = tmp_path / "out"
     ended = tool(*words, "--executor", "dask://127.0.0.1:1", "--out", out)

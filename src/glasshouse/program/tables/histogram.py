@@ -305,7 +305,8 @@ def gathered(problem: Problem, around: Rows, area: Area) -> Problem:
 
 def _alone(compiled: Compiled, counts: Counts, columns: Array, limits: Limits, caps: Caps, direct: bool) -> Problem:
     layout = Layout(*compiled.own.of_cells, *compiled.owned)
-    flat = live(direct, counts.lower, columns, compiled.own.recipe, limits, layout, caps)
+    values = np.ascontiguousarray(counts.lower)  # in one order, so that `live` is compiled once
+    flat = live(direct, values, columns, compiled.own.recipe, limits, layout, caps)
     programs = Programs(
         flat.first, np.zeros(len(flat.upper), np.int64), flat.upper, flat.row_first, flat.row_lower, flat.row_upper,
         flat.starts, flat.variable, flat.times,

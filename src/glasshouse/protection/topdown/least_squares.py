@@ -108,6 +108,7 @@ def _solve(
     group, noisy, weight, scale = _stacked(x, answers)
     single = _single(answers, len(x)) / scale
     enough = (single * CLOSE**2, 0.0) if single else (0.0, ENOUGH)
+    held = held.astype(np.float64, copy=False)  # whole numbers, too, so that it is compiled once
     objective, gap, steps = _descend(x, held, may, group, noisy, weight, kind, most, *enough)
     return _fitted(x, objective * scale, gap * scale, int(steps), single * scale)
 
