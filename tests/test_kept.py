@@ -106,6 +106,17 @@ def spelled_otherwise(toy: Scenario) -> object:
     return replace(toy.schema, attributes=tuple(replace(attribute) for attribute in toy.schema.attributes))
 
 
+def test_what_was_spelled_once_is_remembered_as_long_as_it_lives(toy: Scenario) -> None:
+    """The number of a thing that is gone may be another's, whose name must be its own."""
+    before, keys = len(store._long), set()
+    for number in range(50):
+        table = replace(toy.tables[0], title=f"{number} {'x' * store._LONG}")
+        keys.add(key := store.key_of((table,)))
+        assert store.key_of((table,)) == key and len(store._long) == before + 1
+        del table
+    assert len(keys) == 50 and len(store._long) == before
+
+
 def test_the_name_covers_every_source_that_compiles() -> None:
     told = (
         "import glasshouse, sys; before = set(sys.modules); import glasshouse.program.tables.histogram; "

@@ -20,6 +20,7 @@ from glasshouse.model.schema import Predicate
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+SOME = 100  # cells that are looked at before all of them
 
 
 @dataclass(frozen=True)
@@ -55,20 +56,26 @@ class Printed:
     def _line(self, number: int) -> _Line | None:
         """A line, worked out when it is first asked for; None if it counts records apart, as no claim does."""
         if number not in self.lines:
-            claimable, said = self.claimable, self.claimable.vocabulary
+            claimable = self.claimable
             numbers, predicate = self._named[number]
-            cells = claimable.compiled.cells
-            inside = cells.inside(predicate)
-            codes, only = cells.codes[inside], []
-            for column, at in enumerate(said.at):
-                met = np.zeros(len(said.covers[column]), np.bool_)
-                met[codes[:, at]] = True  # quicker than sorting the codes of all cells
-                covered = said.covers[column][met].any(axis=0)
-                only.append(int(covered.argmax()) if covered.sum() == 1 else -1)
-            apart = bool((inside & claimable.apart).any())
-            line = _Line(numbers, predicate, np.array(only, np.int64), int(inside.sum()))
+            cells = np.flatnonzero(claimable.compiled.cells.inside(predicate))
+            only = [self._value(column, cells) for column in range(len(claimable.vocabulary.at))]
+            apart = bool(claimable.apart[cells].any())
+            line = _Line(numbers, predicate, np.array(only, np.int64), len(cells))
             self.lines[number] = None if apart else line
         return self.lines[number]
+
+    def _value(self, column: int, cells: Ints) -> int:
+        """The value that all these cells have in a column; -1: they have several, as a few of them tell mostly."""
+        said, codes = self.claimable.vocabulary, self.claimable.compiled.cells.codes
+        covers = said.covers[column]
+        for some in (cells[:: len(cells) // SOME + 1], cells):
+            met = np.zeros(len(covers), np.bool_)
+            met[codes[some, said.at[column]]] = True  # quicker than sorting the codes of all cells
+            covered = covers[met].any(axis=0)
+            if covered.sum() > 1:
+                return -1
+        return int(covered.argmax()) if covered.any() else -1
 
     def of(self, descriptions: NDArray[np.int16], counts: Counts, row: int) -> Flags:
         """Which of the certain claims of a place are printed anyway: a line with the same records has its number.
@@ -104,11 +111,9 @@ class Printed:
         key = values.tobytes()
         if key not in self.sizes:
             said, codes = self.claimable.vocabulary, self.claimable.compiled.cells.codes
-            inside, meeting = (~self.claimable.apart).copy(), (~self.claimable.apart).copy()
-            for column in np.flatnonzero(values >= 0):
-                classes = codes[:, said.at[column]]
-                inside &= (said.only[column] == values[column])[classes]
-                meeting &= said.covers[column][:, values[column]][classes]
-            same = bool((inside == meeting).all())
-            self.sizes[key] = int(inside.sum()) if same else -1
+            meeting, named = np.flatnonzero(~self.claimable.apart), np.flatnonzero(values >= 0)
+            for column in named:
+                meeting = meeting[said.covers[column][codes[meeting, said.at[column]], values[column]]]
+            whole = all((said.only[at][codes[meeting, said.at[at]]] == values[at]).all() for at in named)
+            self.sizes[key] = len(meeting) if whole else -1
         return self.sizes[key]

@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import stat
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -38,6 +39,8 @@ _DTYPES = ("bool", "int16", "int32", "int64")
 _APART = 64  # bytes: every array begins at a multiple, as those that NumPy makes
 _LIBRARIES = ("numpy", "scipy", "numba")
 _SOURCES = ("errors.py", "limits.py", "text.py", "model", "program")
+_LONG = 1000  # letters: what is spelled so long is remembered for the next question
+_long: dict[int, tuple[weakref.ref[Any], str]] = {}  # by the number of a thing, as long as it lives
 
 
 class Kept(NamedTuple):
@@ -87,6 +90,8 @@ def _spelled(thing: object, known: dict[int, str]) -> str:
         return repr(int(thing))
     if id(thing) in known:
         return known[id(thing)]
+    if id(thing) in _long:
+        return _long[id(thing)][1]
     if isinstance(thing, frozenset):
         told = f"{{{','.join(sorted(_spelled(one, known) for one in thing))}}}"
     elif isinstance(thing, (tuple, list)):
@@ -97,10 +102,18 @@ def _spelled(thing: object, known: dict[int, str]) -> str:
     elif is_dataclass(thing):
         values = [_spelled(getattr(thing, name), known) for name in _names(thing.__class__)]
         told = f"{type(thing).__name__}({','.join(values)})"
+        if len(told) >= _LONG:
+            _remember(thing, told)
     else:
         raise GlasshouseBug(f"a {type(thing).__name__} has no spelling to be kept by")
     known[id(thing)] = told  # what is spelled is part of the question, so it lives, and nothing else gets its number
     return told
+
+
+def _remember(thing: Any, told: str) -> None:
+    """A noun is frozen, so what it says stays; its number may be another's when it is gone."""
+    number = id(thing)
+    _long[number] = weakref.ref(thing, lambda _: _long.pop(number, None)), told
 
 
 @cache
