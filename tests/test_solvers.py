@@ -21,6 +21,7 @@ from glasshouse.program.cpsat import cpsat
 from glasshouse.program.highs import highs
 from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, Solver, Unbounded
 from tests.often import often
+from tests.test_whole import program as drawn
 
 AMPLE = Limit(5.0)
 NONE = -UNLIMITED
@@ -173,6 +174,20 @@ class TestSolverContract:
         answer = solver(far, AMPLE)
         if answer.proof is Proof.EXACT or answer.outcome not in CLAIMS:
             keeps_contract(far, answer, minimum)
+
+    @pytest.mark.parametrize("big", [10**9, 10**10])
+    @pytest.mark.parametrize("seed", [3, 39, 78, 98])
+    def test_huge_ranges_come_to_an_end(self, solver: Solver, seed: int, big: int) -> None:
+        """Numbers that doubles hold hardly finer than rows are met: HiGHS branched on these for ever."""
+        of, rng = drawn(seed, 2 + seed % 5, 1 + seed % 4), np.random.default_rng(seed)
+        sides = [
+            np.where(np.abs(side) < UNLIMITED, side * big + rng.integers(-3, 4, len(side)), side)
+            for side in (of.row_lower, of.row_upper)
+        ]
+        far = replace(of, upper=of.upper * big, row_lower=np.minimum(*sides), row_upper=np.maximum(*sides))
+        answer = solver(far, AMPLE)
+        assert answer.x is None or far.fits(answer.x)
+        assert answer.floor is None or answer.x is None or answer.floor <= far.value(answer.x)
 
     @pytest.mark.parametrize("ends", [1, 5, UNLIMITED])
     def test_halves_are_not_an_answer(self, solver: Solver, ends: int) -> None:

@@ -13,7 +13,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -22,7 +22,16 @@ from numpy.typing import NDArray
 from glasshouse.errors import GlasshouseBug
 from glasshouse.model.records import UNLIMITED, Count
 from glasshouse.program.certainty.prove import certified, dual_bound, infeasible
-from glasshouse.program.integer import IntegerProgram, Limit, Outcome, Proof, Solution, at_once, refuse_unbounded
+from glasshouse.program.integer import (
+    IntegerProgram,
+    Limit,
+    Outcome,
+    Proof,
+    Solution,
+    at_once,
+    largest,
+    refuse_unbounded,
+)
 
 Float = NDArray[np.float64]
 
@@ -33,6 +42,7 @@ SIZE_OF_NODE = 300  # what a node costs besides its entries, in entries
 _MOST = 2**31 - 1
 _WIDE = UNLIMITED // 2  # a limit beyond is none
 _ROOM = 1 << 20  # beyond the largest number of a program: as far as integers without a limit go
+_FAR = 10**9  # among larger numbers branch and bound may never end
 _EXACT = 10**15  # HiGHS refuses larger coefficients, and larger costs are not exact in floating point
 
 OPTIONS: dict[str, object] = {
@@ -127,22 +137,26 @@ def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | 
     others; then an x is an x, but what HiGHS says of all x is no claim about the program, unless better ones are there.
     """
     asked, (program, whole) = program, _boxed(program)
+    near = _near(program)
+    if near is None:
+        return Solution(Outcome.STOPPED, bound=floor, floor=floor)
     engine = _engine()
     _set(engine, "presolve", "choose")
     _set(engine, "simplex_iteration_limit", _MOST)
     nodes = limit.effort * NODES / (SIZE_OF_NODE + len(program.index) + len(program.cost))
     _set(engine, "mip_max_nodes", ceil(min(max(nodes, 1), _MOST)))
-    _run(engine, program, 1, seconds)
+    _run(engine, near.program, 1, seconds)
     status = engine.getModelStatus()
     if status == _Status.kInfeasible:
         return Solution(Outcome.INFEASIBLE if whole else Outcome.STOPPED, floor=floor)
     if status in _ENDLESS:
         return _endless(program, limit) or Solution(Outcome.STOPPED, floor=floor)
     solution = engine.getSolution()
-    x = _whole(program, np.array(solution.col_value)) if solution.value_valid else None
+    x = _whole(program, np.array(solution.col_value), near.origin) if solution.value_valid else None
     whole = whole or (x is not None and _nothing_better_outside(asked, program, asked.value(x)))
     claimed = engine.getInfo().mip_dual_bound
-    bound = ceil(claimed - 1e-6) if whole and isfinite(claimed) and status not in _STUCK else None
+    sure = whole and isfinite(claimed) and status not in _STUCK
+    bound = ceil(claimed - 1e-6) + program.value(near.origin) if sure else None
     bound = max((b for b in (bound, floor) if b is not None), default=None)
     clock = status == _Status.kTimeLimit
     if x is None:
@@ -152,6 +166,43 @@ def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | 
         return certified(program, Solution(Outcome.OPTIMAL, x, value, floor))
     bound = None if bound is None else min(bound, value)
     return certified(program, Solution(Outcome.FEASIBLE, x, bound, floor, clock=clock))
+
+
+class _Near(NamedTuple):
+    """A program of how far its variables are from an origin."""
+
+    program: IntegerProgram
+    origin: Count
+
+
+def _near(program: IntegerProgram) -> _Near | None:
+    """The program with numbers that branch and bound can hold, measured from limits if need be; None: there is none.
+
+    Rows are met to a millionth. Where numbers are so large that doubles are hardly finer, HiGHS may never end.
+    """
+    if _farthest(program) <= _FAR:
+        return _Near(program, np.zeros_like(program.lower))
+    below, above = program.lower > -UNLIMITED, program.upper < UNLIMITED
+    origin = np.where(below, program.lower, np.where(above, program.upper, 0))
+    moved = program.activity(origin)
+    limits = [
+        np.where(np.abs(side) < UNLIMITED, side - by, side)
+        for side, by in (
+            (program.lower, origin), (program.upper, origin), (program.row_lower, moved), (program.row_upper, moved)
+        )
+    ]  # fmt: skip
+    if max(largest(side) for side in limits) > UNLIMITED:
+        return None
+    lower, upper, row_lower, row_upper = (side.astype(np.int64) for side in limits)
+    known = None if program.known is None else program.known - origin
+    found = replace(program, lower=lower, upper=upper, row_lower=row_lower, row_upper=row_upper, known=known)
+    return _Near(found, origin) if _farthest(found) <= _FAR else None
+
+
+def _farthest(program: IntegerProgram) -> int:
+    """The largest limit that there is."""
+    sides = (program.lower, program.upper, program.row_lower, program.row_upper)
+    return max(largest(side[np.abs(side) < UNLIMITED]) for side in sides)
 
 
 def _boxed(program: IntegerProgram) -> tuple[IntegerProgram, bool]:
@@ -268,11 +319,11 @@ class Growing:
         self.engine.changeColsBounds(len(self._all), self._all, low, high)
 
 
-def _whole(program: IntegerProgram, x: Float | None) -> Count | None:
-    """The nearest whole vector, if it fits."""
+def _whole(program: IntegerProgram, x: Float | None, origin: Count | int = 0) -> Count | None:
+    """The nearest whole vector, if it fits; x may be measured from an origin."""
     if x is None or not np.isfinite(x).all() or np.abs(x).max() >= 2**53:
         return None
-    whole = np.rint(x).astype(np.int64)
+    whole = np.rint(x).astype(np.int64) + origin
     return whole if program.fits(whole) else None
 
 
