@@ -19,6 +19,7 @@ from tests.differential.model import Key, Program, gathered
 from tests.often import often
 
 QUICK, MANY, AT_ONCE = 60, 500, 5
+FIRST = [pytest.param(first, marks=[pytest.mark.slow] * (first > QUICK // 2)) for first in range(1, QUICK, AT_ONCE)]
 
 
 def disagreements(tmp_path: Path, seeds: range, *, every: bool = True) -> list[str]:
@@ -32,7 +33,7 @@ def disagreements(tmp_path: Path, seeds: range, *, every: bool = True) -> list[s
     return told
 
 
-@pytest.mark.parametrize("first", range(1, QUICK, AT_ONCE))
+@pytest.mark.parametrize("first", FIRST)
 def test_no_disagreement_on_random_releases(tmp_path: Path, first: int) -> None:
     """The case of a seed again: `python -m tests.differential --count 1 --seed SEED --keep FOLDER`."""
     wrong = disagreements(tmp_path, range(first, first + AT_ONCE), every=False)

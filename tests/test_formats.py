@@ -381,6 +381,7 @@ def test_a_sheet_that_claims_to_be_huge_costs_nothing(tmp_path: Path) -> None:
         crossed(written(tmp_path, "a.xlsx", workbook({"S": [["x"]]}, sheet1=sheet)))
 
 
+@pytest.mark.slow
 def test_a_large_file_is_handed_out_in_pieces(tmp_path: Path) -> None:
     count = 600_000
     lines = "".join(f"AG:POP(1.0),G{at:07d},F,2021,{at},A\n" for at in range(count))

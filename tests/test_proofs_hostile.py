@@ -12,8 +12,9 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 from random import Random
 
 import pytest
@@ -83,6 +84,12 @@ def test_the_toy_is_accepted(folder: Path) -> None:
     assert ended.returncode == 0 and ended.stdout.endswith("1 accepted, 0 refused\n"), ended
 
 
+def large_are_slow(cases: Iterable[str]) -> list[Any]:
+    """Files of many megabytes take seconds to make and to refuse: all but one are of make test-all."""
+    large = [case for case in cases if case.startswith("many")]
+    return [pytest.param(case, marks=[pytest.mark.slow] * (case in large[1:])) for case in cases]
+
+
 DEFINITIONS: dict[str, Callable[[Json], Json | str]] = {
     "a name twice": lambda one: json.dumps(one)[:-1] + ', "absent": "hidden"}',
     "no number": lambda one: one | {"levels": {"street": float("nan"), "house": 3}},
@@ -106,7 +113,7 @@ DEFINITIONS: dict[str, Callable[[Json], Json | str]] = {
 }
 
 
-@pytest.mark.parametrize("case", DEFINITIONS)
+@pytest.mark.parametrize("case", large_are_slow(DEFINITIONS))
 def test_hostile_definitions_are_refused(case: str, folder: Path) -> None:
     rewritten(folder, definitions=DEFINITIONS[case](told(folder)))
     refused(folder, why="definitions.json" if case != "half a letter" else "")
@@ -177,7 +184,7 @@ FACTS = {
 }
 
 
-@pytest.mark.parametrize("case", FACTS)
+@pytest.mark.parametrize("case", large_are_slow(FACTS))
 def test_hostile_facts_are_refused(case: str, folder: Path) -> None:
     rewritten(folder, fact=FACTS[case])
     refused(folder)

@@ -1302,6 +1302,7 @@ def test_what_is_said_to_people(county: County, run: Run) -> None:
     assert np.isfinite(row["low"])
 
 
+@pytest.mark.slow
 def test_the_real_tracts_before_and_after_protection(data: Path, tmp_path: Path) -> None:
     """Published for the nation (S8): 95.2% and 21.8%, guessing 20.2%. Here every record is certain, and the list right.
 

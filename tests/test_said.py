@@ -118,6 +118,7 @@ def by_hand(people: Path, few: Path, folder: Path, *attack: object) -> float:
     return float(row["confirmed"] / row["population"])
 
 
+@pytest.mark.slow
 def test_compare_credits_rounding_with_no_more_than_an_attacker_leaves(people: Path, few: Path, tmp_path: Path) -> None:
     """With the intervals, the totals and the tables of towns; and by the nearest records inside the intervals."""
     exact, rounded, printed = (tmp_path / f"{name}.parquet" for name in ("exact", "rounded", "printed"))

@@ -356,7 +356,7 @@ def test_one_household_less_changes_little() -> None:
     assert np.mean(changes) < 20
 
 
-@pytest.mark.parametrize("rates", [Rates(), ALL], ids=str)
+@pytest.mark.parametrize("rates", [Rates(), pytest.param(ALL, marks=pytest.mark.slow)], ids=str)
 def test_a_million_households(rates: Rates) -> None:
     homes = county(1_000_000, 6)
     done = swapped(homes, rates, 7)

@@ -468,7 +468,9 @@ def rewritten(path: Path, out: Path, change: dict[str, Callable[[str], str]]) ->
     return out
 
 
-@pytest.mark.parametrize(("name", "made"), [("dhc-person", people), ("dhc-household", homes)])
+@pytest.mark.parametrize(
+    ("name", "made"), [("dhc-person", people), pytest.param("dhc-household", homes, marks=pytest.mark.slow)]
+)
 def test_the_archive_of_2020_is_read_back(tmp_path: Path, name: str, made: Callable[[Path], Path]) -> None:
     records, scenario = made(tmp_path / "r.csv"), load(name)
     gh.tabulate(records, scenario=name, out=tmp_path / "t.csv", subtotals=True, levels=("county", "state"))

@@ -376,6 +376,7 @@ def test_how_probable_claims_are_as_the_paper_counts(county: County, run: Run, a
     assert {row["prior"] for row in found.summary["baselines"]} == {"tract", "uniform"}
 
 
+@pytest.mark.slow
 def test_what_drawn_data_sets_agree_on(county: County, run: Run, asked: Callable[..., Run]) -> None:
     """The intersection holds every certain claim, whatever K; blocks in company are answered as alone."""
     found = asked("--reconstructions", "2,20")
