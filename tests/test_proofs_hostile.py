@@ -14,8 +14,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 from random import Random
+from typing import Any
 
 import pytest
 
