@@ -189,6 +189,16 @@ class TestSolverContract:
         assert answer.x is None or far.fits(answer.x)
         assert answer.floor is None or answer.x is None or answer.floor <= far.value(answer.x)
 
+    @pytest.mark.parametrize("big", [10**9, 10**10])
+    @pytest.mark.parametrize("seed", [3, 14, 22, 147])
+    def test_far_limits_of_small_rows_come_to_an_end(self, solver: Solver, seed: int, big: int) -> None:
+        """Variables may go far and rows are small: HiGHS branched on these for ever, too, until they were held near."""
+        of = drawn(seed, 2 + seed % 5, 1 + seed % 4)
+        far = replace(of, upper=of.upper * big)
+        answer = solver(far, AMPLE)
+        assert answer.x is None or far.fits(answer.x)
+        assert answer.floor is None or answer.x is None or answer.floor <= far.value(answer.x)
+
     @pytest.mark.parametrize("ends", [1, 5, UNLIMITED])
     def test_halves_are_not_an_answer(self, solver: Solver, ends: int) -> None:
         answer = solver(odd_cycle(ends), AMPLE)

@@ -43,6 +43,7 @@ _MOST = 2**31 - 1
 _WIDE = UNLIMITED // 2  # a limit beyond is none
 _ROOM = 1 << 20  # beyond the largest number of a program: as far as integers without a limit go
 _FAR = 10**9  # among larger numbers branch and bound may never end
+_REACH = 10**8  # as far as it may go where limits are farther: 2 of 200 random programs never ended at 10^9, none here
 _EXACT = 10**15  # HiGHS refuses larger coefficients, and larger costs are not exact in floating point
 
 OPTIONS: dict[str, object] = {
@@ -98,7 +99,7 @@ def highs(program: IntegerProgram, limit: Limit) -> Solution:
     left = inf if limit.seconds is None else limit.seconds - (time.perf_counter() - began)
     if left <= 0:
         return Solution(Outcome.STOPPED, bound=floor, floor=floor, clock=True)
-    return _branch(program, limit, left, floor)
+    return _branch(program, limit, left, floor, relaxation.x)
 
 
 def _endless(program: IntegerProgram, limit: Limit) -> Solution | None:
@@ -130,30 +131,30 @@ def _relaxed(engine: Any) -> Relaxation:
     return Relaxation(status, x, np.array(solution.row_dual) if solution.dual_valid else None)
 
 
-def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | None) -> Solution:
-    """Solve the program for whole x by branch and bound.
+def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | None, point: Float | None) -> Solution:
+    """Solve the program for whole x by branch and bound; `point` is where its relaxation is least.
 
     Integers without a limit can keep HiGHS at the root for ever, where no limit counts. They get one, far beyond all
     others; then an x is an x, but what HiGHS says of all x is no claim about the program, unless better ones are there.
     """
-    asked, (program, whole) = program, _boxed(program)
-    near = _near(program)
+    near = _near(program, point)
     if near is None:
         return Solution(Outcome.STOPPED, bound=floor, floor=floor)
+    box, whole = _boxed(near)
     engine = _engine()
     _set(engine, "presolve", "choose")
     _set(engine, "simplex_iteration_limit", _MOST)
     nodes = limit.effort * NODES / (SIZE_OF_NODE + len(program.index) + len(program.cost))
     _set(engine, "mip_max_nodes", ceil(min(max(nodes, 1), _MOST)))
-    _run(engine, near.program, 1, seconds)
+    _run(engine, box, 1, seconds)
     status = engine.getModelStatus()
     if status == _Status.kInfeasible:
         return Solution(Outcome.INFEASIBLE if whole else Outcome.STOPPED, floor=floor)
     if status in _ENDLESS:
         return _endless(program, limit) or Solution(Outcome.STOPPED, floor=floor)
     solution = engine.getSolution()
-    x = _whole(program, np.array(solution.col_value), near.origin) if solution.value_valid else None
-    whole = whole or (x is not None and _nothing_better_outside(asked, program, asked.value(x)))
+    x = _whole(box, np.array(solution.col_value)) if solution.value_valid else None
+    whole = whole or (x is not None and _nothing_better_outside(near.program, box, near.program.value(x)))
     claimed = engine.getInfo().mip_dual_bound
     sure = whole and isfinite(claimed) and status not in _STUCK
     bound = ceil(claimed - 1e-6) + program.value(near.origin) if sure else None
@@ -161,6 +162,7 @@ def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | 
     clock = status == _Status.kTimeLimit
     if x is None:
         return Solution(Outcome.STOPPED, None, bound, floor, clock=clock)
+    x = x + near.origin
     value = program.value(x)
     if status == _Status.kOptimal and bound is not None and bound >= value:
         return certified(program, Solution(Outcome.OPTIMAL, x, value, floor))
@@ -169,56 +171,51 @@ def _branch(program: IntegerProgram, limit: Limit, seconds: float, floor: int | 
 
 
 class _Near(NamedTuple):
-    """A program of how far its variables are from an origin."""
+    """A program of how far its variables are from an origin; how large its rows are, and where it is relaxed."""
 
     program: IntegerProgram
     origin: Count
+    farthest: int
 
 
-def _near(program: IntegerProgram) -> _Near | None:
+def _near(program: IntegerProgram, point: Float | None) -> _Near | None:
     """The program with numbers that branch and bound can hold, measured from limits if need be; None: there is none.
 
     Rows are met to a millionth. Where numbers are so large that doubles are hardly finer, HiGHS may never end.
     """
-    if _farthest(program) <= _FAR:
-        return _Near(program, np.zeros_like(program.lower))
-    below, above = program.lower > -UNLIMITED, program.upper < UNLIMITED
-    origin = np.where(below, program.lower, np.where(above, program.upper, 0))
+    found = _measured(program, point, np.zeros_like(program.lower))
+    if found is not None and found.farthest > _FAR:
+        below, above = program.lower > -UNLIMITED, program.upper < UNLIMITED
+        found = _measured(program, point, np.where(below, program.lower, np.where(above, program.upper, 0)))
+    return found if found is not None and found.farthest <= _FAR else None
+
+
+def _measured(program: IntegerProgram, point: Float | None, origin: Count) -> _Near | None:
+    """The program measured from an origin; None where its limits are beyond what a program can have."""
     moved = program.activity(origin)
-    limits = [
-        np.where(np.abs(side) < UNLIMITED, side - by, side)
-        for side, by in (
-            (program.lower, origin), (program.upper, origin), (program.row_lower, moved), (program.row_upper, moved)
-        )
-    ]  # fmt: skip
+    sides = (program.lower, origin), (program.upper, origin), (program.row_lower, moved), (program.row_upper, moved)
+    limits = [np.where(np.abs(side) < UNLIMITED, side - by, side) for side, by in sides]
     if max(largest(side) for side in limits) > UNLIMITED:
         return None
     lower, upper, row_lower, row_upper = (side.astype(np.int64) for side in limits)
     known = None if program.known is None else program.known - origin
     found = replace(program, lower=lower, upper=upper, row_lower=row_lower, row_upper=row_upper, known=known)
-    return _Near(found, origin) if _farthest(found) <= _FAR else None
+    farthest = max(largest(side[np.abs(side) <= _WIDE]) for side in (row_lower, row_upper))
+    return _Near(found, origin, max(farthest, 0 if point is None else ceil(largest(point - origin))))
 
 
-def _farthest(program: IntegerProgram) -> int:
-    """The largest limit that there is."""
-    sides = (program.lower, program.upper, program.row_lower, program.row_upper)
-    return max(largest(side[np.abs(side) < UNLIMITED]) for side in sides)
-
-
-def _boxed(program: IntegerProgram) -> tuple[IntegerProgram, bool]:
-    """The program with limits for variables that have none and get none from single rows; and whether it is the same.
-
-    Limits near UNLIMITED come from nothing else.
-    """
+def _boxed(near: _Near) -> tuple[IntegerProgram, bool]:
+    """The program with nearer limits for variables that have none, or one far away; and whether it is the same."""
+    program = near.program
     lower, upper = program.implied
-    missing = (lower < -_WIDE) | (upper > _WIDE)
-    if not missing.any():
+    sides = [side[np.abs(side) <= _REACH] for side in (lower, upper)]
+    farthest = max(near.farthest, *(largest(side) for side in sides)) + _ROOM
+    most = farthest * max(program.largest_coefficient, 1)  # a row may multiply one variable for another
+    reach = min(most, max(_REACH, farthest))
+    if not ((lower < -reach) | (upper > reach)).any():
         return program, True
-    known = [np.abs(side[np.abs(side) <= _WIDE]) for side in (lower, upper, program.row_lower, program.row_upper)]
-    farthest = max(int(side.max(initial=0)) for side in known) + _ROOM
-    reach = min(farthest * max(program.largest_coefficient, 1), _WIDE)  # a row may multiply one variable for another
-    low = np.where(program.lower < -_WIDE, np.maximum(lower, -reach), program.lower)
-    high = np.where(program.upper > _WIDE, np.minimum(upper, reach), program.upper)
+    low = np.where(program.lower < -reach, np.maximum(lower, -reach), program.lower)
+    high = np.where(program.upper > reach, np.minimum(upper, reach), program.upper)
     if program.known is not None:  # what is known stays possible
         low, high = np.minimum(low, program.known), np.maximum(high, program.known)
     return replace(program, lower=low, upper=high), False
@@ -319,11 +316,11 @@ class Growing:
         self.engine.changeColsBounds(len(self._all), self._all, low, high)
 
 
-def _whole(program: IntegerProgram, x: Float | None, origin: Count | int = 0) -> Count | None:
-    """The nearest whole vector, if it fits; x may be measured from an origin."""
+def _whole(program: IntegerProgram, x: Float | None) -> Count | None:
+    """The nearest whole vector, if it fits."""
     if x is None or not np.isfinite(x).all() or np.abs(x).max() >= 2**53:
         return None
-    whole = np.rint(x).astype(np.int64) + origin
+    whole = np.rint(x).astype(np.int64)
     return whole if program.fits(whole) else None
 
 

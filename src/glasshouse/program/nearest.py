@@ -117,12 +117,18 @@ def nearest_sums(
     for _ in range(ROUNDS):
         program = _program(members, noisy, weights, soft, lines, between, own, beside)
         solution = cheapest_of_many(program, ladder, step, thorough=thorough)
-        if solution.x is None:
+        held = solution.x
+        if held is None and power == 2 and solution.outcome != Outcome.INFEASIBLE:  # squares can be beyond all solvers
+            plain = _program(members, noisy, weights, soft, [[] for _ in soft], between, own, beside)
+            held = cheapest_of_many(plain, ladder, step, thorough=False).x
+        if held is None:
             return _unanswered(members, solution)
-        counts = solution.x[: members.shape[1]]
+        counts = held[: members.shape[1]]
         errors = np.abs(np.asarray(members @ counts) - noisy)[soft]
         error = int(sum(w * e**power for w, e in zip(weights[soft].tolist(), errors.tolist(), strict=True)))
         error += int(own @ counts)
+        if solution.x is None:
+            break
         missed = [at for at, e in enumerate(errors.tolist()) if lines[at] and not {e - 1, e} & set(lines[at])]
         if not missed:
             return _answer(solution, members, counts, error)
