@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory() as folder, serving() as server:
         began = time.perf_counter()
         for kind in KINDS:
             try:
-                bench.trial(name, COMMANDS[name], kind, asked.every * COMMANDS[name].every)
+                bench.trial(name, COMMANDS[name], kind, asked.every)
             except AssertionError as error:
                 bad += 1
                 print(f"{error}: {error.__cause__}"[:2000], flush=True)

@@ -50,7 +50,7 @@ class Command(NamedTuple):
     older: str = ""
     secure: bool = False
     rows: int = 0  # what a sort holds in memory; the rest goes to disk
-    every: int = 1  # of its calls, every so many is tried
+    every: int = 1  # of its calls, every so many is tried by the tests; all of them by `python -m tests.faults`
     keeps: str = ""  # the folder where tables are kept as they were compiled
 
     @property
