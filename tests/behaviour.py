@@ -9,6 +9,7 @@ again and compares. Everything goes through the command line, and starts from on
 A reason is kept under `mended`, for every run and file that differed. What is not compared, or not as it is:
 
 - manifest.json, *.manifest.json and timings.parquet (convention 8), and the ledger of a run that is not finished;
+- certificates one by one: `certificates.parquet`, beside them, has them all;
 - in pages, workbooks and texts, the hash of the code and the key of a run, which has it in it, are replaced by a word,
   and versions of libraries go from certificates;
 - in what is printed, seconds are left out and the scratch folder has a word for a name;
@@ -414,7 +415,7 @@ def written(out: Path, hidden: Mapping[str, str]) -> Iterator[tuple[str, Said]]:
     """Every data file below a folder."""
     for path in sorted(path for path in out.rglob("*") if path.is_file()):
         name = path.relative_to(out).as_posix()
-        if not (name.endswith("manifest.json") or path.name == "timings.parquet" or "ledger/" in name):
+        if not (name.endswith(("manifest.json", ".vipr")) or path.name == "timings.parquet" or "ledger/" in name):
             yield name, file_said(path, hidden)
 
 
