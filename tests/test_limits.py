@@ -315,6 +315,7 @@ def test_a_structural_zero_needs_a_condition(tmp_path: Path, entry: str, words: 
         ("T1,1,1\nT1,1,1", "line 3"),
         ("T1,\u0661,1", "line 2"),
         ("T\x1b1,1,1", "line 2"),
+        ('"T1,1\nT2",1,1', r"'T1,1\nT2'"),
         ("T1,99999,1\nT9,99999,1", "more than 50,000 lines"),
         (f"{'x' * 200_000},1,1", "cannot be read"),
     ],

@@ -238,6 +238,13 @@ def test_codes_of_a_codebook_are_text(tmp_path: Path, pl94: Scenario) -> None:
     assert Codebook.read(path, pl94).names["[[H7(001"] == "P0010001"
 
 
+def test_tables_that_are_not_the_scenario_s_need_no_name_of_its_pattern(tmp_path: Path, pl94: Scenario) -> None:
+    path = tmp_path / "codebook.txt"
+    path.write_text("Source code: [[[\nNHGIS code: ABC\nSource code: P1\nNHGIS code: H7V\n")
+    book = Codebook.read(path, pl94)
+    assert {name[:3] for name in book.names} == {"H7V"} and set(book.tables) >= {"[[[", "P1"}
+
+
 def test_an_extract_with_something_missing_is_refused(tmp_path: Path, pl94: Scenario) -> None:
     for kept, complaint in (("_codebook.txt", "holds no .csv file"), ("", "no codebook of it")):
         path = tmp_path / "t.zip"

@@ -61,9 +61,8 @@ class Codebook:
             {
                 f"{code}{line:03d}": name
                 for table, code in pairs
-                for line, name in enumerate(
-                    spell_lines(scenario.patterns[0], table, range(1, lines.get(table, 0) + 1)), 1
-                )
+                if table in lines
+                for line, name in enumerate(spell_lines(scenario.patterns[0], table, range(1, lines[table] + 1)), 1)
             },
             {table: titles.get(table, "") for table, _ in pairs} | titles,
             dataset[1].strip() if dataset else "",

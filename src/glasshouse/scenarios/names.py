@@ -9,7 +9,7 @@ from pathlib import Path
 from glasshouse.errors import InputError, unknown
 from glasshouse.limits import NAME_LENGTH, SPELLINGS, TOML_BYTES
 from glasshouse.model.release import Table
-from glasshouse.text import harmful
+from glasshouse.text import harmful, plain
 
 COLUMNS = ("name", "variable")
 
@@ -44,5 +44,5 @@ def read(path: Path, tables: Collection[Table]) -> dict[str, tuple[str, int]]:
 def _name(row: Mapping[str, str], known: Collection[str]) -> str:
     name = row["name"] or ""
     if not name or len(name) > NAME_LENGTH or harmful(name) is not None or name in known:
-        raise InputError(f"the name is '{name[:40]}'; expected one that no other variable has")
+        raise InputError(f"the name is '{plain(name[:40])}'; expected one that no other variable has")
     return name

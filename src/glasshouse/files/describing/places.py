@@ -51,7 +51,15 @@ class Places:
 
 
 def find_places(tables: Sequence[Table], lookup: Path | None, printed: Printed, inquiry: Inquiry) -> Places:
-    """The geography of all tables together."""
+    """The geography of all tables together; a complaint names their files."""
+    try:
+        return _found(tables, lookup, printed, inquiry)
+    except InputError as error:
+        files = ", ".join(dict.fromkeys(table.look.path.name for table in tables))
+        raise InputError(f"{files}: {error}") from None
+
+
+def _found(tables: Sequence[Table], lookup: Path | None, printed: Printed, inquiry: Inquiry) -> Places:
     columns = [table.look.by_name[table.place] for table in tables if table.place]
     if not columns:
         code = inquiry.answers.area or "A"
