@@ -17,7 +17,7 @@ from glasshouse.errors import InputError
 from glasshouse.files.archive import SafeZip
 from glasshouse.files.crossed import LINE, STATUS, VALUE
 from glasshouse.files.formats import tau
-from glasshouse.files.formats.tau_metadata import metadata_beside, read_metadata
+from glasshouse.files.formats.tau_metadata import beside, metadata_beside, read_metadata
 from glasshouse.files.formats.tau_records import TauRecords, open_records, read_records
 from glasshouse.files.formats.tau_table import Nodes, TauTable, members, open_table
 
@@ -344,3 +344,8 @@ def test_the_problems_are_written_and_read_alike(world: Path, tmp_path: Path) ->
         assert again.value.tolist() == table.value.tolist() and again.status.tolist() == table.status.tolist()
         for mine, yours in zip(again.variables, table.variables, strict=True):
             assert mine.parent.tolist() == yours.parent.tolist()
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"t\.rda: the hierarchy is in a{100}.*, which is not beside it"):
+        beside(tmp_path / "t.rda", "a" * 5_000, "the hierarchy")

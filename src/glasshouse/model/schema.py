@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 
 from glasshouse.errors import InputError, unknown
-from glasshouse.limits import PIECES
+from glasshouse.limits import NAME_LENGTH, PIECES
 from glasshouse.text import is_whole
 
 
@@ -193,10 +193,12 @@ class Schema:
     def __post_init__(self) -> None:
         names = [attribute.name for attribute in self.attributes]
         if len(set(names)) != len(names):
-            raise InputError(f"attributes must have different names; found {', '.join(names)}")
+            raise InputError(f"attributes must have different names; found {', '.join(names)[:NAME_LENGTH]}")
         numbers = [counted for attribute in self.attributes for counted in attribute.numbers]
         if len(set(numbers)) != len(numbers):
-            raise InputError(f"what attributes count must have different names; found {', '.join(numbers)}")
+            raise InputError(
+                f"what attributes count must have different names; found {', '.join(numbers)[:NAME_LENGTH]}"
+            )
 
     @cached_property
     def by_name(self) -> dict[str, Attribute]:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from glasshouse.errors import InputError
 from glasshouse.limits import COLUMNS, LINE_BYTES, NAME_LENGTH, TEXT_FILE_BYTES
+from glasshouse.scenarios.toml import is_there
 from glasshouse.text import harmful
 
 LEAD, TOTAL = "@", "Total"
@@ -206,12 +207,14 @@ def _with(variable: Variable, option: str, value: str, where: str) -> Variable:
 def beside(path: Path, name: str, purpose: str) -> Path:
     """A file in the same folder, by its name in any case."""
     exact = path.with_name(name)
-    if exact.is_file():
+    if is_there(exact):
         return exact
     for one in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
         if one.name.lower() == name.lower() and one.is_file():
             return one
-    raise InputError(f"{path.name}: {purpose} is in {name}, which is not beside it; put it into the same folder")
+    raise InputError(
+        f"{path.name}: {purpose} is in {name[:NAME_LENGTH]}, which is not beside it; put it into the same folder"
+    )
 
 
 def metadata_beside(path: Path) -> Metadata | None:
