@@ -201,7 +201,9 @@ def _measured(program: IntegerProgram, point: Float | None, origin: Count) -> _N
     known = None if program.known is None else program.known - origin
     found = replace(program, lower=lower, upper=upper, row_lower=row_lower, row_upper=row_upper, known=known)
     farthest = max(largest(side[np.abs(side) <= _WIDE]) for side in (row_lower, row_upper))
-    return _Near(found, origin, max(farthest, 0 if point is None else ceil(largest(point - origin))))
+    if point is not None and np.isfinite(point).all():  # where HiGHS stopped for trouble it may be anything
+        farthest = max(farthest, largest(point - origin))
+    return _Near(found, origin, farthest)
 
 
 def _boxed(near: _Near) -> tuple[IntegerProgram, bool]:
