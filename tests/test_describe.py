@@ -393,7 +393,7 @@ def test_thousands_are_read(numbers: list[int], separator: str) -> None:
 @pytest.mark.parametrize(("rows", "said"), [
     ([("", "women", 1), ("A1", "men", 2)], r"\.csv: 'district' is blank in some rows"),
     ([("Total", "women", 1), ("_T", "men", 2), ("A1", "men", 2)], r"\.csv: 'Total' and '_T' of .* called totals"),
-    ([("A1", "Total", 1), ("A1", "women", 1), ("A2", "women", 2)], "'sex' tells nobody apart"),
+    ([("A1", "Total", 1), ("A1", "women", 1), ("A2", "women", 2)], r"\.csv: 'sex' tells nobody apart"),
 ])  # fmt: skip
 def test_what_cannot_be_used_is_refused(rows: Sequence[Sequence[object]], said: str, tmp_path: Path) -> None:
     with pytest.raises(gh.InputError, match=said):

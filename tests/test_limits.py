@@ -615,6 +615,42 @@ def test_control_characters_of_files_are_spelt_out_on_the_terminal(
     assert plain("a\tb\nc\x9b", lines=True) == "a\tb\nc\\x9b"
 
 
+@pytest.mark.parametrize("harm", ["\n", "\r\n", "\t", "\u2028", "\x1b[2J", "\u202e"])
+def test_a_complaint_is_one_line_whatever_a_file_says(tmp_path: Path, harm: str) -> None:
+    """A text in a Parquet file may hold a line end; a complaint repeated it, and was two lines."""
+    path = tmp_path / "blocks.parquet"
+    pl.DataFrame({"block": [f"0100{harm}1"], "region": ["A"]}).write_parquet(path)
+    with pytest.raises(InputError) as caught:
+        read_mapping(path, "region", load("sf1-person").geography)
+    for line in caught.value.args:
+        assert harmful(line) is None and plain(harm) in line
+
+
+def test_a_long_complaint_keeps_its_place_and_its_remedy() -> None:
+    error = InputError("a.csv: found " + "x" * 1_000_000 + "; expected y", "b.csv: short")
+    long, short = error.args
+    assert long.startswith("a.csv: found xxx") and long.endswith("xxx; expected y") and " [...] " in long
+    assert len(long) < limits.COMPLAINT_LENGTH + 10 and short == "b.csv: short"
+
+
+def test_where_it_is_wrong_is_said_once_in_each_line() -> None:
+    error = InputError("rows of b.csv differ", "a\tb.csv, line 3: found 1", "x" * 3_000)
+    error.add_where("a\tb.csv")
+    error.add_where("a\tb.csv")
+    first, second, third = error.args
+    assert first == "a\\tb.csv: rows of b.csv differ" and second == "a\\tb.csv, line 3: found 1"
+    assert third.startswith("a\\tb.csv: xx") and len(third) < limits.COMPLAINT_LENGTH + 10
+
+
+def test_a_plan_with_a_list_for_a_number_is_refused_in_a_few_words(tmp_path: Path) -> None:
+    listed = ", ".join(f"'f{number}'" for number in range(5_000))
+    text = f"""scenario = "sf1-person"\nseeds = [1]\n[[setting]]\nname = "a"\nprotect = "swap"\nrate = [{listed}]"""
+    (tmp_path / "plan.toml").write_text(text)
+    with pytest.raises(InputError, match=r"setting 'a': .*--rate") as caught:
+        read_plan(str(tmp_path / "plan.toml"))
+    assert len(str(caught.value)) < limits.COMPLAINT_LENGTH + 10
+
+
 def terminal(*arguments: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
     given: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
     return subprocess.run([sys.executable, "-m", "glasshouse", *arguments], check=False, **given)

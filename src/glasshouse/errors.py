@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import resource
 
-from glasshouse.limits import CHOICES, NAME_LENGTH
+from glasshouse.limits import CHOICES, COMPLAINT_LENGTH, NAME_LENGTH
 from glasshouse.text import plain
 
 
 class InputError(Exception):
     """The input or the request is wrong; the message says where, what was found, and the remedy.
 
-    Several mistakes have a line each: `InputError(first, second)`. What a file says is repeated with its control
-    characters spelt out: a complaint is read on terminals.
+    Several mistakes have a line each: `InputError(first, second)`. Whatever a file says, a line stays one: what would
+    steer a terminal or end the line is spelt out, and a long line loses its middle.
     """
 
     def __init__(self, *lines: object) -> None:
-        super().__init__(*(plain(str(line), lines=True) for line in lines))
+        super().__init__(*map(_line, lines))
 
     def __str__(self) -> str:
-        return "\n".join(str(line) for line in self.args)
+        return "\n".join(self.args)
+
+    def add_where(self, where: object) -> None:
+        """Say where it is wrong, in front of each line that does not say so already."""
+        place = plain(str(where))
+        self.args = tuple(line if place in line else _line(f"{place}: {line}") for line in self.args)
+
+
+def _line(said: object) -> str:
+    line = plain(str(said))
+    half = COMPLAINT_LENGTH // 2
+    return line if len(line) <= COMPLAINT_LENGTH else f"{line[:half]} [...] {line[-half:]}"
 
 
 class GlasshouseBug(Exception):  # noqa: N818  # it is a bug, and named so
@@ -31,7 +42,7 @@ def unknown(kind: str, name: str, known: object) -> InputError:
     names = [str(item) for item in sorted(known)]  # type: ignore[call-overload]  # any collection of names
     more = f", and {len(names) - CHOICES:,} more" if len(names) > CHOICES else ""
     return InputError(
-        f"unknown {kind} '{plain(str(name)[:NAME_LENGTH])}'; known: {', '.join(names[:CHOICES]) or 'none'}{more}"
+        f"unknown {kind} '{str(name)[:NAME_LENGTH]}'; known: {', '.join(names[:CHOICES]) or 'none'}{more}"
     )
 
 

@@ -79,4 +79,5 @@ DRAWING_ADDRESSES = 72 << 30  # to draw: a cage of 64 GiB, and the rest
 
 # A complaint
 CHOICES = 60  # known names that it lists
+COMPLAINT_LENGTH = 2_000  # letters of a line
 COMPLAINTS = 20  # of one file

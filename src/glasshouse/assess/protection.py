@@ -45,7 +45,8 @@ class Judging:
         try:
             broken, needed = sensitive(given, self.rules)
         except InputError as error:
-            raise InputError(f"--contributions: {cell.variable} of {cell.level} {cell.geoid}: {error}") from None
+            error.add_where(f"--contributions: {cell.variable} of {cell.level} {cell.geoid}")
+            raise
         return "; ".join(rule.told for rule in broken), needed
 
 

@@ -198,8 +198,8 @@ class _Asked:
             refuse_unmeasured(self.config, steps)
             refuse_unknown(self.config)
         except InputError as error:
-            name = self.path.name
-            raise InputError(*(one if name in one else f"{name}: {one}" for one in map(str, error.args))) from None
+            error.add_where(self.path.name)
+            raise
         refuse_unreadable(self.config, files, chosen_scenario(self.config.scenario, self.config.tables))
         return steps
 

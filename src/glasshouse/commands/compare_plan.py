@@ -199,7 +199,8 @@ def _setting(path: Path, entry: object) -> Setting:
         chosen = protection(str(entry["protect"]), *COMPARED)
         return Setting(name, chosen, _options(chosen, given), str(entry.get("match", "")))
     except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+        error.add_where(where)
+        raise
 
 
 def _options(chosen: Protection, given: Mapping[str, object]) -> dict[str, object]:

@@ -142,7 +142,7 @@ def _loaded(texts: Mapping[str, str], folder: Path) -> Scenario:
     try:
         return load(str(folder))
     except InputError as error:
-        said = str(error).removeprefix(f"{folder / 'scenario.toml'}: ")
-        raise InputError(f"the tables make no scenario that could be used: {said}") from None
+        said = (line.removeprefix(f"{folder / 'scenario.toml'}: ") for line in error.args)
+        raise InputError(*(f"the tables make no scenario that could be used: {line}" for line in said)) from None
     finally:
         shutil.rmtree(folder)

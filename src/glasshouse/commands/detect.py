@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from glasshouse.commands.over_units import over_units
 from glasshouse.commands.proving.provable import Provable
 from glasshouse.commands.words.detect import Summary, summarise
 from glasshouse.commands.work.questions import AboutOccupancy
-from glasshouse.engine.plain import plain
+from glasshouse.engine.plain import plain, read_json
 from glasshouse.errors import InputError
 from glasshouse.model.geography import Geography, plural
 
@@ -284,11 +283,8 @@ class _Detect(Attack[Summary]):
 
 def _protected(path: Path) -> tuple[str, str] | None:
     """The name of a file that a protection has made, as its manifest says, and which."""
-    beside = path.with_name(f"{path.name}.manifest.json")
-    if not beside.is_file():
-        return None
-    try:
-        made_by = str(json.loads(beside.read_text("utf-8")).get("command", ""))
-    except (OSError, ValueError, AttributeError):
-        return None
+    from glasshouse.engine.manifest import manifest_path
+
+    told = read_json(manifest_path(path)) or {}
+    made_by = str(told.get("command", ""))
     return (path.name, made_by) if made_by.startswith("protect") else None

@@ -58,7 +58,7 @@ def entry_home(entry: Entry, job: str) -> bytes:
 def error_home(error: Exception) -> bytes:
     """What was raised, as it travels: its name and its words, and where it happened."""
     ours = isinstance(error, InputError)
-    kind, lines = (_OURS, [str(line) for line in error.args]) if ours else (type(error).__name__, [str(error)])
+    kind, lines = (_OURS, list(error.args)) if ours else (type(error).__name__, [str(error)])
     where = "On a worker of the cluster:\n" + "".join(traceback.format_tb(error.__traceback__))
     said = {"kind": kind, "lines": lines, "notes": [*getattr(error, "__notes__", ()), where]}
     return zlib.compress(_RAISED + json.dumps(said).encode() + b"}", 1)
@@ -123,7 +123,7 @@ def _error(raised: _Raised) -> Exception:
     """An exception of ours: those of others are told, and not made again."""
     error: Exception
     if raised.kind == _OURS:
-        error = InputError(*map(plain, raised.lines))
+        error = InputError(*raised.lines)
     else:
         said = ": ".join(plain(text) for text in (raised.kind, *raised.lines))
         error = GlasshouseBug(f"a worker raised {said}")

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import overload
 
+from glasshouse.engine.plain import read_json
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file, private_folder
 from glasshouse.files.rooms import JOURNAL, UNFINISHED, locked, refuse_strange, sync
@@ -65,12 +66,12 @@ def settle(room: Path) -> None:
     if journal.stat().st_uid != os.getuid():
         raise InputError(f"{room} belongs to another user, whose run was killed; only that user can end it")
     try:
-        told = json.loads(journal.read_text(encoding="utf-8"))
+        told = read_json(journal) or {}
         moves = [(base / draft, base / final) for draft, final in told["move"]]
         gone = [base / name for name in told["remove"]]
-    except (OSError, ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError):
         raise InputError(
-            f"{journal}: this end of a run that was killed cannot be read; remove {room} to begin again"
+            f"{journal}: this end of a run that was killed is damaged; remove {room} to begin again"
         ) from None
     if any(draft.exists() for draft, _ in moves[-1:]):  # else everything has its name
         for draft, final in moves:

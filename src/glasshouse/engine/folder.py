@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +13,8 @@ from typing import Any
 from glasshouse.engine.draft import commit, committed, settle
 from glasshouse.engine.ledger import UNDER_WAY, Ledger, Peek, peek
 from glasshouse.engine.manifest import Manifest, Occupied, sha256
-from glasshouse.engine.plain import Json
-from glasshouse.errors import InputError
+from glasshouse.engine.plain import Json, read_json
+from glasshouse.errors import InputError, MachineFailed
 from glasshouse.files.output import private_folder
 from glasshouse.files.rooms import LOCK, UNFINISHED, busy, locked, refuse_strange, sweep
 
@@ -158,7 +157,7 @@ class Folder:
         """The files of an older result of ours."""
         try:
             told = read_manifest(self.path) or {}
-        except InputError:  # a manifest that cannot be read names nothing
+        except Occupied:  # a manifest of somebody else names nothing of ours
             told = {}
         names = told.get("outputs", {}) if {"key", "command", "format_version"} <= set(told) else {}
         inside = [Path(name) for name in names if ".." not in Path(name).parts and not Path(name).is_absolute()]
@@ -177,19 +176,15 @@ def _peeked(ledger: Path) -> Peek | None:
     """What a ledger says of itself; a damaged description says nothing, and beginning again mends it."""
     try:
         return peek(ledger)
+    except MachineFailed:
+        raise
     except InputError:
         return Peek({}, 0, 0, None)
 
 
 def read_manifest(folder: Path) -> Json | None:
     """What a finished folder says of itself."""
-    path = folder / MANIFEST
-    if not path.is_file():
-        return None
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        told = None
-    if not isinstance(told, dict):
-        raise Occupied(f"{path}: not a manifest of ours; remove it, or add --overwrite")
+    told = read_json(folder / MANIFEST)
+    if told == {}:
+        raise Occupied(f"{folder / MANIFEST}: not a manifest of ours; remove it, or add --overwrite")
     return told

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from glasshouse.engine.manifest import FORMAT_VERSION
-from glasshouse.engine.plain import Json, Plain, plain
+from glasshouse.engine.plain import Json, Plain, plain, read_json
 from glasshouse.errors import GlasshouseBug, InputError, MachineFailed
 from glasshouse.files.output import private_file, private_folder
 from glasshouse.files.rooms import sweep
@@ -181,12 +181,8 @@ def _description(folder: Path) -> Path:
 
 
 def _told(folder: Path) -> Json:
-    """The description of the run; nothing if there is none that can be read."""
-    try:
-        told = json.loads(_description(folder).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return told if isinstance(told, dict) else {}
+    """The description of the run; nothing if there is none, or it is damaged."""
+    return read_json(_description(folder)) or {}
 
 
 def packed(entry: Entry, key: str) -> bytes:

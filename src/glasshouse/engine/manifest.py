@@ -13,7 +13,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-from glasshouse.engine.plain import Json
+from glasshouse.engine.plain import Json, read_json
 from glasshouse.errors import InputError
 from glasshouse.files.output import private_file
 from glasshouse.files.seen import Seen, seen
@@ -93,14 +93,17 @@ class Manifest:
                 raise InputError(f"{out} is an input of this command ({role}); name another file to write")
         if out.is_dir():
             raise InputError(f"{out} is a directory; expected the name of a file to write")
-        told = _read(manifest_path(out))
+        told = read_json(manifest_path(out))
+        damaged, told = told == {}, told or {}
         same = told.get("key") == self.key()
         files = {out: told.get("output")} | {path: told.get("beside", {}).get(path.name) for path in beside}
         whole = same and all(path.is_file() and sha256(path) == value for path, value in files.items())
-        if self.drawn_once and self._same_release(told) and (overwrite or not whole):
+        if self.drawn_once and (damaged or self._same_release(told)) and (overwrite or not whole):
+            says = "is damaged, and may have said" if damaged else "says"
             raise InputError(
-                f"{manifest_path(out).name} says that this release was drawn before, from the secure source; a second "
-                "draw would spend its privacy budget twice; if nobody has seen the first, remove it and its manifest"
+                f"{manifest_path(out).name} {says} that this release was drawn before, from the secure source; a "
+                "second draw would spend its privacy budget twice; if nobody has seen the first, remove it and its "
+                "manifest"
             )
         if whole and not overwrite:
             return told
@@ -142,15 +145,6 @@ class Manifest:
 def manifest_path(out: Path) -> Path:
     """A file keeps its manifest beside it (a folder inside: see `folder`)."""
     return out.with_name(out.name + ".manifest.json")
-
-
-def _read(path: Path) -> Json:
-    """What a manifest says; nothing if there is none that can be read."""
-    try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return told if isinstance(told, dict) else {}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How does a typed summary become JSON, and JSON a typed summary again?
+"""How does a typed summary become JSON, and JSON a typed summary again? And what does a file of ours say?
 
 A field with the default None is said only if there is something to say; every other field is always said. A field
 whose name would be a word of Python's own ends in an underscore, which is not said (`lambda_` is "lambda" in JSON).
@@ -6,11 +6,14 @@ whose name would be a word of Python's own ends in an underscore, which is not s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
+
+from glasshouse.errors import MachineFailed
 
 T = TypeVar("T")
 WORDS_OF_PYTHON = {"alias_generator": lambda name: name.removesuffix("_")}  # the __pydantic_config__ of such a summary
@@ -31,6 +34,22 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
     return str(value) if isinstance(value, Path) else value
+
+
+def read_json(path: Path) -> Json | None:
+    """What a file of ours says: None if it is not there, nothing if it is damaged or none of ours.
+
+    Nothing is concluded from a disk that fails: the file may say that a budget is spent, or that a run goes on.
+    """
+    try:
+        told = json.loads(path.read_bytes())
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise MachineFailed(f"{path}: cannot be read ({error.strerror}); run the same command again") from None
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def typed(kind: type[T], told: Plain) -> T:

@@ -79,7 +79,8 @@ def _of_numbers(source: Source, scenario: Scenario) -> Iterator[tuple[Cell, Cont
             try:
                 yield cell, Contributions(total, tuple(kept), count)
             except InputError as error:
-                raise InputError(f"{where}: {error}") from None
+                error.add_where(where)
+                raise
 
 
 def _level(where: str, geography: Geography, geoid: str, level: str | None) -> str:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from glasshouse.errors import GlasshouseBug, InputError
 from glasshouse.limits import COLUMNS, COMMENT_LINES, FILES, GZIP_RATIO, GZIP_RATIO_FROM, LINE_BYTES, NAME_LENGTH
-from glasshouse.text import harmful, plain
+from glasshouse.text import harmful
 
 Watch = Callable[[float], None]  # is told the share of a file that has been read
 Pieces = Callable[["Source", Sequence[str]], Iterator["Chunk"]]  # the rows of a file, with only these columns
@@ -54,7 +54,7 @@ class Source:
         """The columns, for a complaint; not the first record of a file without a header."""
         if any(name.replace(".", "", 1).isdigit() for name in self.columns):
             return "no header (the first line looks like data)"
-        return ", ".join(plain(name[:40]) for name in self.columns[:20]) + (", ..." if len(self.columns) > 20 else "")
+        return ", ".join(name[:40] for name in self.columns[:20]) + (", ..." if len(self.columns) > 20 else "")
 
     def where(self, number: int) -> str:
         return f"{self.path.name}, {self.counted_in} {number}"

@@ -223,7 +223,8 @@ def allocation(name: str) -> Allocation:
             *({str(query): str(level) for query, level in said.get(what, {}).items()} for what in ("hold", "absence")),
         )
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        error.add_where(path)
+        raise
     except (KeyError, AttributeError, TypeError) as error:
         raise InputError(
             f"{path}: expected title, total, [levels] and [queries] with shares as text ({error})"

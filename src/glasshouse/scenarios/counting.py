@@ -21,7 +21,8 @@ def read_count(schema: Schema, asked: str) -> Predicate:
             attribute = schema.attribute(name)
             sets[name] = frozenset().union(*(_levels(attribute, one.strip()) for one in levels.split("|")))
         except InputError as error:
-            raise InputError(f"--count {asked}: {error}") from None
+            error.add_where(f"--count {asked}")
+            raise
     return schema.where(sets)
 
 

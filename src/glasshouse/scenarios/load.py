@@ -31,7 +31,7 @@ from glasshouse.scenarios.printed import read as read_printed
 from glasshouse.scenarios.shape import refuse_other_kinds
 from glasshouse.scenarios.spelling import bins, spell, spell_lines
 from glasshouse.scenarios.toml import is_there, read_toml
-from glasshouse.text import harmful, plain
+from glasshouse.text import harmful
 
 __all__ = ["Archive", "Official", "Scenario", "bins", "known_scenarios", "load", "spell", "strategy_query"]
 
@@ -231,7 +231,8 @@ def _read(folder: Path, name: str) -> Scenario:
     try:
         return replace(_Assembly(folder).scenario(toml), source=name)
     except InputError as error:
-        raise InputError(f"{source}: {error}") from None
+        error.add_where(source)
+        raise
     except OSError as error:
         raise InputError(f"{source}: cannot read {error.filename} ({error.strerror})") from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -425,7 +426,7 @@ def _official(row: Mapping[str, str], known: Collection[str]) -> Official:
     """A row of a catalogue."""
     name, numbers = row["table"] or "", [row["lines"] or "", row["segment"] or ""]
     if not name or len(name) > NAME_LENGTH or harmful(name) is not None or name in known:
-        raise InputError(f"the table is '{plain(name[:40])}'; expected a name that no other table has")
+        raise InputError(f"the table is '{name[:40]}'; expected a name that no other table has")
     if not all(re.fullmatch("[0-9]{1,6}", number) for number in numbers) or int(numbers[0]) < 1:
         raise InputError(f"lines and segment are {numbers}; expected whole numbers, lines from 1 up")
     return Official(name, int(numbers[0]), int(numbers[1]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from glasshouse.errors import InputError, unknown
 from glasshouse.limits import NAME_LENGTH, SPELLINGS, TOML_BYTES
 from glasshouse.model.release import Table
-from glasshouse.text import harmful, plain
+from glasshouse.text import harmful
 
 COLUMNS = ("name", "variable")
 
@@ -35,7 +35,8 @@ def read(path: Path, tables: Collection[Table]) -> dict[str, tuple[str, int]]:
                         f"{path.name}, line {line}: {unknown('variable', row['variable'], known)}"
                     ) from None
                 except InputError as error:
-                    raise InputError(f"{path.name}, line {line}: {error}") from None
+                    error.add_where(f"{path.name}, line {line}")
+                    raise
         except (csv.Error, UnicodeDecodeError) as error:
             raise InputError(f"{path.name}: cannot be read ({error}); expected a CSV file in UTF-8") from None
     return found
@@ -44,5 +45,5 @@ def read(path: Path, tables: Collection[Table]) -> dict[str, tuple[str, int]]:
 def _name(row: Mapping[str, str], known: Collection[str]) -> str:
     name = row["name"] or ""
     if not name or len(name) > NAME_LENGTH or harmful(name) is not None or name in known:
-        raise InputError(f"the name is '{plain(name[:40])}'; expected one that no other variable has")
+        raise InputError(f"the name is '{name[:40]}'; expected one that no other variable has")
     return name

@@ -318,7 +318,8 @@ def within(entry: str, make: Callable[..., Made], *arguments: Any) -> Made:
     try:
         return make(*arguments)
     except InputError as error:
-        raise InputError(str(error) if entry in str(error) else f"{entry}: {error}") from None
+        error.add_where(entry)
+        raise
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         # data of the wrong kind deep inside: a list where a word should be, a word where a number should be
         raise InputError(f"{entry}: a value is of the wrong kind ({error})") from None

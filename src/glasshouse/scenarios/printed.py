@@ -186,4 +186,5 @@ def _keyed(name: str, found: Mapping[int, set[int]], repeated: int) -> Keyed:
     try:
         return Keyed(changes, frozenset().union(*changes[max(0, top + 1 - repeated) :]))
     except InputError as error:
-        raise InputError(f"{name}: {error}") from None
+        error.add_where(name)
+        raise

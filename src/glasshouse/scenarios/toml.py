@@ -42,7 +42,7 @@ def read_toml(path: Path, called: str = "") -> dict[str, Any]:
     except RecursionError:
         raise InputError(too_deep) from None
     except ValueError as error:  # also a number of thousands of digits
-        raise InputError(f"{name}: not valid TOML: {plain(str(error))}") from None
+        raise InputError(f"{name}: not valid TOML: {error}") from None
     for where, fault in _faults(toml):
         raise InputError(f"{name}: {where} {fault}")
     return toml

@@ -172,4 +172,5 @@ def refuse_unreadable(config: Config, files: Files, scenario: Scenario) -> None:
         try:
             read_shapes(given.geometry, scenario.geography)
         except InputError as error:
-            raise InputError(f"input.geometry: {error}") from None
+            error.add_where("input.geometry")
+            raise

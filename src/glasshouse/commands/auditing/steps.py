@@ -102,7 +102,8 @@ class Ask:
                 except Occupied:
                     result = function(*args, **given, overwrite=True)
             except InputError as error:
-                raise InputError(f"step {name}: {error}") from None
+                error.add_where(f"step {name}")
+                raise
         if result.code == OUR_BUG:
             raise GlasshouseBug(f"step {name}: a bug of ours in {result.command}; its manifest.json says where")
         return result

@@ -95,7 +95,8 @@ def rates_of(text: str) -> Rates:
     try:
         return Rates(base, risky)
     except InputError as error:
-        raise InputError(f"--swap {text}: {error}") from None
+        error.add_where(f"--swap {text}")
+        raise
 
 
 def everyone(truth: RecordFile, scenario: Scenario, rates: Rates, seed: int, job: Reidentification) -> Everyone:

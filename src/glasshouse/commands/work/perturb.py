@@ -138,7 +138,8 @@ def read_ptable(path: Path | None) -> PTable:
     try:
         return PTable.of(rows)
     except InputError as error:
-        raise InputError(f"{found.name}: {error}") from None
+        error.add_where(found.name)
+        raise
 
 
 def perturb_file(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from glasshouse.errors import InputError, unknown
@@ -131,6 +132,16 @@ class Table:
     @property
     def attributes(self) -> tuple[Column, ...]:
         return tuple(one for one in self.look.columns if one.name not in (self.place, *self.above))
+
+
+@contextmanager
+def naming(tables: Iterable[Table]) -> Iterator[None]:
+    """What is wrong with what tables say together: a complaint names their files."""
+    try:
+        yield
+    except InputError as error:
+        error.add_where(", ".join(dict.fromkeys(table.look.path.name for table in tables)))
+        raise
 
 
 def is_total(column: Column, code: str) -> bool:

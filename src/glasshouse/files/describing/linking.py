@@ -9,7 +9,7 @@ from itertools import combinations
 from glasshouse.errors import InputError
 from glasshouse.files.describing.asking import Inquiry
 from glasshouse.files.describing.bins import OLDEST, Bin
-from glasshouse.files.describing.columns import Table
+from glasshouse.files.describing.columns import Table, naming
 from glasshouse.files.describing.places import called, plain_name
 from glasshouse.files.describing.totals import Tree, roots
 from glasshouse.files.formats.delimited import OVER
@@ -69,7 +69,8 @@ def link(tables: Sequence[Table], trees: Mapping[Key, Tree], inquiry: Inquiry) -
                 f"attribute '{name}'; "
                 f"name one of them otherwise: --attribute '{columns[-1]}=NAME'"
             )
-        found += [_attribute(*part, inquiry) for part in _apart(name, members, inquiry)]
+        with naming(tables[number] for number, _ in members):
+            found += [_attribute(*part, inquiry) for part in _apart(name, members, inquiry)]
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from glasshouse.errors import InputError
 from glasshouse.files.describing.asking import Inquiry
-from glasshouse.files.describing.columns import Table, is_total
+from glasshouse.files.describing.columns import Table, is_total, naming
 from glasshouse.files.describing.figures import Printed
 from glasshouse.files.frames import open_source, text
 from glasshouse.limits import CODE_LENGTH
@@ -52,11 +52,8 @@ class Places:
 
 def find_places(tables: Sequence[Table], lookup: Path | None, printed: Printed, inquiry: Inquiry) -> Places:
     """The geography of all tables together; a complaint names their files."""
-    try:
+    with naming(tables):
         return _found(tables, lookup, printed, inquiry)
-    except InputError as error:
-        files = ", ".join(dict.fromkeys(table.look.path.name for table in tables))
-        raise InputError(f"{files}: {error}") from None
 
 
 def _found(tables: Sequence[Table], lookup: Path | None, printed: Printed, inquiry: Inquiry) -> Places:

@@ -120,7 +120,8 @@ class TauTable:
             try:
                 found.append(Contributions(total, tuple(named), count))
             except InputError as error:
-                raise InputError(f"{self.where}: cell {self.names[at]}: {error}") from None
+                error.add_where(f"{self.where}: cell {self.names[at]}")
+                raise
         return tuple(found)
 
     @property

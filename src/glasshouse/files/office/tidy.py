@@ -256,7 +256,8 @@ class TidyTable:
             try:
                 levels = words.levels(text)
             except InputError as error:
-                raise InputError(f"{self.crossed.where(line)}: column '{column}': {error}") from None
+                error.add_where(f"{self.crossed.where(line)}: column '{column}'")
+                raise
             if levels is None:
                 raise InputError(
                     f"{self.crossed.where(line)}: column '{column}' is '{text[:NAME_LENGTH]}'; expected a word for "
@@ -278,7 +279,8 @@ class TidyTable:
                 try:
                     self.met[place, said] = self.places.find(place, said)
                 except InputError as error:
-                    raise InputError(f"{self.crossed.where(line)}: {error}") from None
+                    error.add_where(self.crossed.where(line))
+                    raise
         found = [self.met[place, said] for place, said in places.select(".place", ".level").iter_rows()]
         told = places.drop(LINE).with_columns(
             pl.Series(LEVEL, [one[0] for one in found], dtype=pl.String),

@@ -55,7 +55,8 @@ def compare_one(job: Job, run: Run) -> Done:
             attacked = ATTACKS[job.plan.attack](work)
             uses, judged = work.judge()
     except InputError as error:
-        raise type(error)(f"{run.told}: {error}") from None
+        error.add_where(run.told)
+        raise
     return done(run, [*attacked, *judged], uses)
 
 
