@@ -1,4 +1,7 @@
-"""Try every fault (or, with --every N, every N-th) of some commands, or of all, and count."""
+"""Try every fault (or a part of them) of some commands, or of all, and count.
+
+Beside each other on two cores: `--part 1/2` and `--part 2/2`.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,21 @@ from tests.faults.server import serving
 
 options = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
 options.add_argument("commands", nargs="*", metavar="COMMAND", help=", ".join(COMMANDS))
-options.add_argument("--every", type=int, default=1)
+options.add_argument("--part", default="1/1", metavar="K/N", help="of every N calls the K-th")
+options.add_argument("--kind", choices=KINDS, action="append", help="only these faults")
 asked = options.parse_args()
+first, every = map(int, asked.part.split("/"))
 bad = 0
 with tempfile.TemporaryDirectory() as folder, serving() as server:
     bench = Bench(Path(folder), server)
     for name in asked.commands or COMMANDS:
-        began = time.perf_counter()
-        for kind in KINDS:
-            try:
-                bench.trial(name, COMMANDS[name], kind, asked.every)
-            except AssertionError as error:
-                bad += 1
-                print(f"{error}: {error.__cause__}"[:2000], flush=True)
-        counts = ", ".join(f"{kind} {bench.tried[name, kind]}" for kind in KINDS)
-        print(f"{name}: {counts} ({time.perf_counter() - began:.0f} s)", flush=True)
+        for kind in asked.kind or KINDS:
+            began = time.perf_counter()
+            for wrong in bench.trial(name, COMMANDS[name], kind, every, first):
+                if wrong:
+                    bad += 1
+                    print(wrong[:2000], flush=True)
+            print(f"{name}: {kind} {bench.tried[name, kind]} ({time.perf_counter() - began:.0f} s)", flush=True)
 totals = ", ".join(f"{kind} {sum(n for (_, k), n in bench.tried.items() if k == kind)}" for kind in KINDS)
 print(f"in all: {totals}; {bad} went wrong")
 sys.exit(bool(bad))

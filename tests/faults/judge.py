@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -50,19 +51,23 @@ class Bench:
             shutil.copytree(kept, case / "new", dirs_exist_ok=True)
         return case, tree(case)
 
-    def trial(self, name: str, command: Command, kind: str, every: int = 1) -> None:
-        """Let every call of a command go wrong, one after the other, and run the same command after each."""
+    def trial(self, name: str, command: Command, kind: str, every: int = 1, first: int = 1) -> Iterator[str]:
+        """Let every call of a command go wrong, one after the other, and run the same command after each.
+
+        After each it says what was wrong, or nothing.
+        """
         case, older = self.case(command)
         usual = self.run(command, case, kind)
         assert usual.code in (0, 1), usual
         whole = tree(case)
-        for number in range(1, len(usual.calls) + 1, every):
+        for number in range(first, len(usual.calls) + 1, every):
+            self.tried[name, kind] += 1
             try:
                 self._fault(command, kind, number, older, whole, usual)
             except AssertionError as error:
-                call = usual.calls[number - 1]
-                raise AssertionError(f"{name}: {kind} at call {number} of {len(usual.calls)} ({call})") from error
-            self.tried[name, kind] += 1
+                yield f"{name}: {kind} at call {number} of {len(usual.calls)} ({usual.calls[number - 1]}): {error}"
+            else:
+                yield ""
 
     def _fault(self, command: Command, kind: str, number: int, older: Tree, whole: Tree, usual: Ended) -> None:
         case, _ = self.case(command)
