@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -398,6 +399,20 @@ def test_thousands_are_read(numbers: list[int], separator: str) -> None:
 def test_what_cannot_be_used_is_refused(rows: Sequence[Sequence[object]], said: str, tmp_path: Path) -> None:
     with pytest.raises(gh.InputError, match=said):
         gh.describe(small(tmp_path, rows), accept=True)
+
+
+def test_a_parquet_file_as_data_frames_are_written(tmp_path: Path) -> None:
+    """Numbers of rows without a name, and numbers that became decimals: the same as the file of commas."""
+    header = ("district", "sex", "count")
+    columns = dict(zip(header, zip(*PLAIN, strict=True), strict=True))
+    frame = pl.DataFrame({"": range(len(PLAIN)), **columns}).cast({"count": pl.Float64})
+    frame.write_parquet(tmp_path / "small.parquet")
+    frame.write_csv(tmp_path / "numbered.csv")
+    usual = gh.describe(small(tmp_path, PLAIN), accept=True).summary
+    for name in ("small.parquet", "numbered.csv"):
+        found = gh.describe(tmp_path / name, accept=True).summary
+        assert found.places == usual.places and found.numbers == usual.numbers
+        assert [one.levels for one in found.dimensions] == [one.levels for one in usual.dimensions]
 
 
 def test_points_may_be_decimals(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from glasshouse.errors import InputError
 from glasshouse.files import frames as frames_module
-from glasshouse.files.frames import open_source
+from glasshouse.files.frames import as_text, open_source
 from glasshouse.files.output import private_file, row_writer
 from glasshouse.files.records import open_records
 from glasshouse.files.regroup import by_key, regroup
@@ -498,6 +498,30 @@ def test_the_folder_goes_away_when_reading_fails(tmp_path: Path) -> None:
 # Writing
 
 ROWS = pl.DataFrame({"geoid": ["01", "02", "03"], "value": [1, 2, 3]})
+
+
+def test_parquet_has_columns_without_a_name_and_blanks_that_are_nan(tmp_path: Path) -> None:
+    """Found by the fuzzer, as bugs of ours: Polars renames such a column; programs without nulls write NaN."""
+    frame = pl.DataFrame({"": ["x", "y", "z"], "n": [1.0, float("nan"), 2.5], "big": [1e300, float("inf"), -0.0]})
+    source = open_source(write_parquet(frame, tmp_path / "t.parquet"))
+    assert source.columns == ("", "n", "big")
+    (chunk,) = source.chunks(["big", "n", ""])
+    assert chunk.frame.columns == ["big", "n", ""] and chunk.frame[""].to_list() == ["x", "y", "z"]
+    assert chunk.frame["n"].to_list() == [1.0, None, 2.5]
+    assert as_text(chunk.frame["n"]).to_list() == ["1", None, "2.5"]
+    assert as_text(chunk.frame["big"]).to_list() == ["1e+300", "inf", "0"]
+
+
+def test_a_count_that_is_nan_is_a_blank(tmp_path: Path, some: Scenario) -> None:
+    frame = long().cast({"value": pl.Float64})
+    blank = frame.with_columns(
+        pl.when(pl.int_range(pl.len()) == 3).then(float("nan")).otherwise("value").alias("value")
+    )
+    path = write_parquet(blank, tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"row 4: value of .* is empty; expected a whole number"):
+        read(open_tables(path, some))
+
+
 KINDS = ("t.csv", "t.csv.gz", "t.parquet")
 
 

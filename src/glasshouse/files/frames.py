@@ -67,11 +67,12 @@ class Source:
         yield from self.pieces(self, wanted)
 
 
-def text(column: pl.Series) -> pl.Series:
-    """A column as text; whole numbers without a decimal point, also where a file stores them as decimals."""
-    if column.dtype.is_float() and (column.drop_nulls() == column.drop_nulls().round()).all():
-        column = column.cast(pl.Int64)
-    return column.cast(pl.String)
+def as_text(column: pl.Series) -> pl.Series:
+    """A column as text; whole numbers that a program has made decimals of are whole again."""
+    if not column.dtype.is_float():
+        return column.cast(pl.String)
+    whole = (column == column.round()) & (column.abs() < 2**53)
+    return column.cast(pl.Int64, strict=False).cast(pl.String).zip_with(whole.fill_null(True), column.cast(pl.String))
 
 
 def unwatched(done: float) -> None:
@@ -309,6 +310,7 @@ def _parquet_chunks(source: Source, wanted: Sequence[str]) -> Iterator[Chunk]:
     with _parquet(path) as file:
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted)):
             frame = _plain(path, cast(pl.DataFrame, pl.from_arrow(pa.Table.from_batches([batch]))))
+            frame.columns = batch.schema.names  # Polars calls a column without a name otherwise
             yield Chunk(frame.select(wanted), row, (row + frame.height - 1) / file.metadata.num_rows)
             row += frame.height
 
@@ -324,7 +326,7 @@ def _plain(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
                 raise InputError(f"{path.name}: column '{column.name}' holds a number beyond 64 bits")
             columns.append(number)
         elif kind.is_float():
-            columns.append(column.cast(pl.Float64))
+            columns.append(column.cast(pl.Float64).fill_nan(None))  # so some programs spell a blank
         elif kind.is_decimal():
             number = column.cast(pl.Float64)
             if (number.cast(kind, strict=False) != column).any() or number.null_count() > column.null_count():

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.files.frames import Chunk, Source, Watch, need_columns, open_source, refuse_control, unwatched
+from glasshouse.files.frames import Chunk, Source, Watch, as_text, need_columns, open_source, refuse_control, unwatched
 from glasshouse.text import harmful
 
 PLACE = "geoid"  # the column of the code in frames of records
@@ -134,7 +134,7 @@ def record_frames(
     for chunk in source.chunks(dict.fromkeys((place, *by, *([person] if person else [])))):
         columns = [_code_text(source, chunk, place).alias(PLACE)]
         for name in by:
-            values = refuse_control(source, chunk.first, _as_text(chunk.frame[name]))
+            values = refuse_control(source, chunk.first, _text(chunk.frame[name]))
             if values.null_count():
                 raise InputError(
                     f"{source.where(chunk.first + int(values.is_null().arg_max() or 0))}: column '{name}' is empty; "
@@ -142,7 +142,7 @@ def record_frames(
                 )
             columns.append(values)
         if person:
-            columns.append(_as_text(chunk.frame[person]))
+            columns.append(_text(chunk.frame[person]))
         watch(chunk.done)
         yield pl.DataFrame(columns)
 
@@ -207,19 +207,15 @@ def _added(parts: Sequence[pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
     return pl.concat(parts).group_by(keys).agg(pl.col(_COUNT).cast(pl.Int64).sum())
 
 
-def _as_text(column: pl.Series) -> pl.Series:
-    """Values as text; whole numbers that a program has made decimals of are whole numbers; a blank is null."""
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-        if ((column == column.round()) & (column.abs() < 2**53)).fill_null(True).all():
-            column = column.cast(pl.Int64)
-    text = column.cast(pl.String).str.strip_chars()
-    return text.set(text == "", None)
+def _text(column: pl.Series) -> pl.Series:
+    """Values as text; a blank is null."""
+    found = as_text(column).str.strip_chars()
+    return found.set(found == "", None)
 
 
 def _named(column: pl.Series, labels: Sequence[str] | None) -> pl.Series:
     if labels is None:
-        return _as_text(column)
+        return _text(column)
     return pl.Series(column.name, list(labels), dtype=pl.String).gather(column.cast(pl.Int64)).alias(column.name)
 
 
@@ -263,7 +259,7 @@ def read_groups(path: Path, combinations: Sequence[str]) -> dict[str, str]:
     known, groups = set(combinations), dict[str, str]()
     for chunk in source.chunks(("combination", "group")):
         names, wanted = (
-            refuse_control(source, chunk.first, _as_text(chunk.frame[name])) for name in ("combination", "group")
+            refuse_control(source, chunk.first, _text(chunk.frame[name])) for name in ("combination", "group")
         )
         for line, (name, group) in enumerate(zip(names, wanted, strict=True), start=chunk.first):
             if name is None or group is None:

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError, unknown
-from glasshouse.files.frames import Chunk, Source, need_columns, open_source
+from glasshouse.files.frames import Chunk, Source, as_text, need_columns, open_source
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
 from glasshouse.files.shares import within_rounding
 from glasshouse.model.geography import Geography
@@ -314,14 +314,9 @@ def _place(source: Source, geography: Geography) -> PlaceColumns:
 
 
 def _text(column: pl.Series) -> pl.Series:
-    """Values as text; a blank or NA is null; whole numbers that a program has made decimals of are whole again."""
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-        whole = (column == column.round()) & (column.abs() < 2**53)
-        plain = column.cast(pl.Int64, strict=False).cast(pl.String)
-        column = plain.zip_with(whole.fill_null(True), column.cast(pl.String))
-    text = column.cast(pl.String).str.strip_chars()
-    return text.set(text.str.to_uppercase().is_in(("", "NA", "N/A")), None)
+    """Values as text; a blank or NA is null."""
+    found = as_text(column).str.strip_chars()
+    return found.set(found.str.to_uppercase().is_in(("", "NA", "N/A")), None)
 
 
 def _looked_up(sheet: _Sheet, path: Path, geography: Geography) -> pl.Series:

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from glasshouse.errors import InputError
-from glasshouse.files.frames import Chunk, Source, Watch, open_source, unwatched
+from glasshouse.files.frames import Chunk, Source, Watch, as_text, open_source, unwatched
 from glasshouse.files.places import PlaceColumns, check_codes, place_columns, read_codes
 from glasshouse.model.records import Codes, satisfies
 from glasshouse.model.release import attributes_counted
@@ -54,7 +54,7 @@ class RecordFile:
             if flag is not None:
                 columns.append(pl.Series(flag, _positions(self.source, chunk, flag, ["0", "1"])))
             for name in names:
-                text = _whole(chunk.frame[name]).cast(pl.String).str.strip_chars()
+                text = as_text(chunk.frame[name]).str.strip_chars()
                 columns.append(text.set(text == "", None))
             frame, kept = pl.DataFrame(columns), self._kept(chunk)
             self._refuse_impossible(frame, chunk.first, kept)
@@ -66,7 +66,7 @@ class RecordFile:
         kept = np.ones(chunk.frame.height, np.bool_)
         for name, codes in self.scenario.leave_out.items():
             if name in chunk.frame.columns:
-                text = _whole(chunk.frame[name]).cast(pl.String).str.strip_chars()
+                text = as_text(chunk.frame[name]).str.strip_chars()
                 out = text.is_in(codes).fill_null(False).to_numpy() & kept
                 self.left_out[name] += int(out.sum())
                 kept &= ~out
@@ -83,17 +83,6 @@ class RecordFile:
                     raise InputError(
                         f"{self.source.where(first + int(found.argmax()))}: {description} cannot be: {zero.reason}"
                     )
-
-
-def _whole(column: pl.Series) -> pl.Series:
-    """Whole numbers that a program has made decimals of, since some were missing, are whole numbers again."""
-    if not column.dtype.is_float():
-        return column
-    column = column.fill_nan(None)  # that is how some programs spell a blank
-    whole = (column == column.round()) & (column.abs() < 2**53)
-    return pl.select(
-        pl.when(whole).then(column.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(column.cast(pl.String))
-    ).to_series()
 
 
 def level_matrix(frame: pl.DataFrame, schema: Schema) -> Codes:

@@ -47,7 +47,6 @@ def identifiers(source: Source, chunk: Chunk, name: str) -> pl.Series:
     """Identifiers of households as text; a blank is null. Numbers, some blank, may have been made decimals."""
     column = chunk.frame[name]
     if column.dtype.is_float():
-        column = column.fill_nan(None)
         whole = column.cast(pl.Int64, strict=False)
         wrong = (column.is_not_null() & (whole.cast(pl.Float64) != column).fill_null(True)) | (column.abs() >= 2**53)
         if wrong.any():

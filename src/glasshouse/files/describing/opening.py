@@ -13,7 +13,7 @@ from glasshouse.files.crossed import LINE, STATUS, VALUE, Category, Crossed, Dim
 from glasshouse.files.describing.asking import Inquiry
 from glasshouse.files.formats import crossed, says_itself
 from glasshouse.files.formats.delimited import OVER
-from glasshouse.files.frames import Source, of_columns, open_source, text
+from glasshouse.files.frames import Source, as_text, of_columns, open_source
 from glasshouse.limits import DIMENSIONS
 from glasshouse.scenarios.elsewhere import scenarios_with_columns
 
@@ -49,7 +49,7 @@ def _delimited(path: Path, inquiry: Inquiry) -> Crossed:
         dimension = next(iter(over.values()))["dimension"].strip()
         return _over_columns(source, dimension, {name: match["category"].strip() for name, match in over.items()})
     value = asked[0] if asked else _named(source.columns, VALUES) or _numeric(source, inquiry)
-    dimensions = tuple(Dimension(name) for name in source.columns if name not in (value, status))
+    dimensions = tuple(Dimension(name) for name in _named_columns(source) if name not in (value, status))
     inquiry.values.append(value)
     inquiry.statuses += [status] if status else []
 
@@ -57,9 +57,9 @@ def _delimited(path: Path, inquiry: Inquiry) -> Crossed:
         for chunk in source.chunks():
             frame = chunk.frame
             yield frame.select(
-                *(text(frame[one.name]) for one in dimensions),
-                text(frame[value]).alias(VALUE),
-                text(frame[status]).alias(STATUS) if status else pl.lit(None, pl.String).alias(STATUS),
+                *(as_text(frame[one.name]) for one in dimensions),
+                as_text(frame[value]).alias(VALUE),
+                as_text(frame[status]).alias(STATUS) if status else pl.lit(None, pl.String).alias(STATUS),
                 pl.int_range(chunk.first, chunk.first + frame.height).alias(LINE),
             )
 
@@ -68,13 +68,13 @@ def _delimited(path: Path, inquiry: Inquiry) -> Crossed:
 
 def _over_columns(source: Source, dimension: str, categories: dict[str, str]) -> Crossed:
     """A table with a category over each column of numbers, brought into one row for each number."""
-    rest = [name for name in source.columns if name not in categories]
+    rest = [name for name in _named_columns(source) if name not in categories]
     over = tuple(Category(name, label) for name, label in categories.items())
     dimensions = (*(Dimension(name) for name in rest), Dimension(OVER, dimension, over))
 
     def pieces() -> Iterator[pl.DataFrame]:
-        for chunk in source.chunks():
-            frame = pl.DataFrame([text(column) for column in chunk.frame.get_columns()])
+        for chunk in source.chunks([*rest, *categories]):
+            frame = pl.DataFrame([as_text(column) for column in chunk.frame.get_columns()])
             frame = frame.with_columns(pl.int_range(chunk.first, chunk.first + frame.height).alias(LINE))
             long = frame.unpivot(list(categories), index=[*rest, LINE], variable_name=OVER, value_name=VALUE)
             yield long.with_columns(pl.lit(None, pl.String).alias(STATUS))
@@ -94,6 +94,11 @@ def _safe(path: Path, dimensions: Sequence[Dimension]) -> tuple[Dimension, ...]:
     return tuple(dimensions)
 
 
+def _named_columns(source: Source) -> list[str]:
+    """Without a name are the numbers of rows in a data frame, and what follows a comma at the end of each line."""
+    return [name for name in source.columns if name]
+
+
 def _elsewhere(name: str) -> bool:
     """May a column stand in another of the files? Formats with names of their own have these."""
     return name.lower() in (*VALUES, *STATUSES)
@@ -108,7 +113,8 @@ def _numeric(source: Source, inquiry: Inquiry) -> str:
     chunk = next(source.chunks(), None)
     if chunk is None or chunk.frame.height == 0:
         raise InputError(f"{source.path.name} has a header and no rows; expected a row for each number")
-    whole = {name: text(chunk.frame[name]).drop_nulls().str.contains(r"^\s*\d[\d,.' ]*\s*$") for name in source.columns}
+    texts = {name: as_text(chunk.frame[name]).drop_nulls() for name in _named_columns(source)}
+    whole = {name: text.str.contains(r"^\s*\d[\d,.' ]*\s*$") for name, text in texts.items()}
     candidates = [name for name, found in whole.items() if 2 * found.sum() > len(found)]
     told = ", ".join(candidates[:8]) or "none"
     if len(candidates) != 1:

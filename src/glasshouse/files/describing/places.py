@@ -16,7 +16,7 @@ from glasshouse.errors import InputError
 from glasshouse.files.describing.asking import Inquiry
 from glasshouse.files.describing.columns import Table, is_total, naming
 from glasshouse.files.describing.figures import Printed
-from glasshouse.files.frames import open_source, text
+from glasshouse.files.frames import as_text, open_source
 from glasshouse.limits import CODE_LENGTH
 
 AREA = "area"  # what a level is called that has no other name
@@ -233,7 +233,7 @@ def _short(codes: Sequence[str]) -> dict[str, str]:
 def _looked_up(path: Path, codes: Sequence[str], labels: Mapping[str, str], inquiry: Inquiry) -> Places:
     """Places from a file: code and parent in columns, or a column of codes for each level."""
     source = open_source(path)
-    frame = pl.concat([pl.DataFrame([text(one) for one in chunk.frame.get_columns()]) for chunk in source.chunks()])
+    frame = pl.concat([pl.DataFrame([as_text(one) for one in chunk.frame.get_columns()]) for chunk in source.chunks()])
     lower = {name.lower(): name for name in source.columns}
     if "code" in lower and "parent" in lower:
         pairs = frame.select(lower["code"], lower["parent"]).unique().rows()

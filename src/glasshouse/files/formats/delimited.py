@@ -11,7 +11,7 @@ import polars as pl
 
 from glasshouse.errors import InputError
 from glasshouse.files.crossed import LINE, STATUS, VALUE, Category, Crossed, Dimension
-from glasshouse.files.frames import Chunk, Source, open_source, text
+from glasshouse.files.frames import Chunk, Source, as_text, open_source
 
 VALUES = ("value", "count", "obs_value")  # how a column of numbers is called, in any case
 STATUSES = ("status", "obs_status")
@@ -106,7 +106,7 @@ def _pieces(source: Source, columns: Columns) -> Iterator[pl.DataFrame]:
 
 
 def _piece(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
-    frame = frame.with_columns(text(frame[name]) for name in (*columns.dimensions, *columns.values))
+    frame = frame.with_columns(as_text(frame[name]) for name in (*columns.dimensions, *columns.values))
     written: Callable[[str], pl.Expr] = lambda name: pl.col(name).cast(pl.String).str.strip_chars()  # noqa: E731
     dimensions = [written(name).fill_null("") for name in columns.dimensions]
     marks = (written(columns.status) if columns.status else pl.lit(None, pl.String)).alias(STATUS)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from glasshouse.errors import InputError
-from glasshouse.files.frames import Source
+from glasshouse.files.frames import Source, as_text
 from glasshouse.model.printed import BLANK, EXACT, Printed
 from glasshouse.model.records import UNLIMITED, Interval
 
@@ -51,7 +51,7 @@ class Numbers:
             if decimals and printed.decimal == ",":
                 odd |= text.str.contains(".", literal=True)
         else:  # a number may be a mark as well: -1 for what is hidden
-            odd |= _spelt(text).is_in(list(printed.markers))
+            odd |= as_text(text).is_in(list(printed.markers))
         shown = shown.set(odd, 0)
         lower, upper = (pl.Series(end, dtype=pl.Int64) for end in printed.behind(shown.to_numpy()))
         wrong = (lower > upper) | (upper > UNLIMITED) | (shown > UNLIMITED) | ((shown < 0) & (not decimals))
@@ -70,7 +70,7 @@ class Numbers:
         self, lower: pl.Series, upper: pl.Series, odd: pl.Series, text: pl.Series, marks: pl.Series, printed: Printed
     ) -> tuple[pl.Series, pl.Series]:
         """The ends again, where texts and marks must be looked at one by one; each pair of them once."""
-        frame = pl.DataFrame({"text": _spelt(text), "mark": marks}).with_row_index("at").filter(odd)
+        frame = pl.DataFrame({"text": as_text(text), "mark": marks}).with_row_index("at").filter(odd)
         pairs = frame.group_by("text", "mark", maintain_order=True).agg(pl.col("at").first())
         ends: list[tuple[int, int]] = []
         for said, mark, at in pairs.iter_rows():
@@ -92,7 +92,7 @@ class Numbers:
 
     def _refuse(self, at: int, fault: str, printed: Printed) -> None:
         given = self.value[at]
-        text = _spelt(self.value.slice(at, 1))[0]
+        text = as_text(self.value.slice(at, 1))[0]
         found = "empty" if text is None or not text.strip() else f"'{text[:SHOWN]}{'...' if len(text) > SHOWN else ''}'"
         number = _number(text.strip(), printed) if text else None
         expected = "expected a whole number from 0 up"
@@ -141,15 +141,6 @@ def _number(text: str, printed: Printed) -> Fraction | None:
         return None
     whole, decimals = re.sub(r"[^0-9]", "", match[2]), match[3] or ""
     return Fraction(int(match[1] + whole + decimals), 10 ** len(decimals))
-
-
-def _spelt(column: pl.Series) -> pl.Series:
-    """A column as text; whole numbers that are stored as decimals without the decimals."""
-    if column.dtype.is_float():
-        whole = column.cast(pl.Int64, strict=False)
-        text = column.cast(pl.String)
-        return text.zip_with((whole.cast(pl.Float64) != column).fill_null(True), whole.cast(pl.String)).alias("text")
-    return column.cast(pl.String).alias("text")
 
 
 def _not_whole(column: pl.Series) -> pl.Series:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from glasshouse.errors import InputError
-from glasshouse.files.frames import Source, text
+from glasshouse.files.frames import Source, as_text
 from glasshouse.files.places import PlaceColumns, place_columns
 from glasshouse.scenarios.layout import Layout
 from glasshouse.scenarios.load import Scenario
@@ -28,7 +28,7 @@ def rows_of(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """The rows that have the values of `only`."""
     for name, value in layout.only.items():
         if name in frame.columns:
-            frame = frame.filter((text(frame[name]).str.strip_chars() == value).fill_null(False))
+            frame = frame.filter((as_text(frame[name]).str.strip_chars() == value).fill_null(False))
     return frame
 
 
