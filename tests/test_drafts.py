@@ -299,6 +299,31 @@ def test_a_manifest_that_cannot_be_read_is_not_called_another_s(tmp_path: Path) 
     assert "cannot be read (Input/output error)" in ended.err and "not a manifest" not in ended.err
 
 
+@pytest.mark.parametrize("foreign", [
+    "[1]", "3", "{", "[" * 100_000, '{"name": "An app", "start_url": "/"}', '{"inputs": [1]}',
+    '{"command": "synthesize"}',
+    '{"command": "a", "key": "b", "parameters": {}, "inputs": {"x": 1}, "versions": {}, "counts": {}}',
+    '{"command": "a", "key": "b", "parameters": {}, "inputs": {}, "versions": {}, "counts": {}, "outputs": ["x"]}',
+])  # fmt: skip
+def test_a_manifest_of_somebody_else(foreign: str, tables: Path, tmp_path: Path) -> None:
+    """Others write files called manifest.json, too: none of them is a bug of ours, and none is taken for ours."""
+    county = tmp_path / "county"
+    county.mkdir()
+    (county / "manifest.json").write_text(foreign)
+    assert read_manifest(county) == {}
+    command = ("synthesize", "--persons", 60, "--out", county)
+    assert "not a manifest of ours" in good(tool(*command), code=2).err
+    assert "holds no run of ours" in good(tool("status", county), code=2).err
+    linked = ("reidentify", county, "--truth", tables, "--published", tables, "--attacker", tables, *SCENARIO)
+    assert "no finished reconstruction" in good(tool(*linked, "--out", tmp_path / "risk"), code=2).err
+    good(tool(*command, "--overwrite"))
+    rounded = ("protect", "round", tables, *SCENARIO, "--base", 3, "--out", tmp_path / "r.csv")
+    (tmp_path / "r.csv.manifest.json").write_text(foreign)
+    good(tool(*rounded))
+    (tmp_path / "r.csv.manifest.json").write_text(foreign)
+    assert "is not (or no longer) the result" in good(tool(*rounded), code=2).err
+
+
 def test_a_draw_that_a_kill_has_lost_is_told(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tables.with_name("noisy.csv")
     room = draft.room_of(out)

@@ -7,6 +7,8 @@ import resource
 from glasshouse.limits import CHOICES, COMPLAINT_LENGTH, NAME_LENGTH
 from glasshouse.text import plain
 
+_LEFT_OUT = " [...] "
+
 
 class InputError(Exception):
     """The input or the request is wrong; the message says where, what was found, and the remedy.
@@ -29,8 +31,8 @@ class InputError(Exception):
 
 def _line(said: object) -> str:
     line = plain(str(said))
-    half = COMPLAINT_LENGTH // 2
-    return line if len(line) <= COMPLAINT_LENGTH else f"{line[:half]} [...] {line[-half:]}"
+    half = (COMPLAINT_LENGTH - len(_LEFT_OUT)) // 2
+    return line if len(line) <= COMPLAINT_LENGTH else f"{line[:half]}{_LEFT_OUT}{line[-half:]}"
 
 
 class GlasshouseBug(Exception):  # noqa: N818  # it is a bug, and named so

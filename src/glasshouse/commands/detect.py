@@ -15,7 +15,7 @@ from glasshouse.commands.over_units import over_units
 from glasshouse.commands.proving.provable import Provable
 from glasshouse.commands.words.detect import Summary, summarise
 from glasshouse.commands.work.questions import AboutOccupancy
-from glasshouse.engine.plain import plain, read_json
+from glasshouse.engine.plain import plain
 from glasshouse.errors import InputError
 from glasshouse.model.geography import Geography, plural
 
@@ -283,8 +283,8 @@ class _Detect(Attack[Summary]):
 
 def _protected(path: Path) -> tuple[str, str] | None:
     """The name of a file that a protection has made, as its manifest says, and which."""
-    from glasshouse.engine.manifest import manifest_path
+    from glasshouse.engine.manifest import manifest_path, said_by
 
-    told = read_json(manifest_path(path)) or {}
-    made_by = str(told.get("command", ""))
+    told = said_by(manifest_path(path))
+    made_by = told["command"] if told else ""
     return (path.name, made_by) if made_by.startswith("protect") else None

@@ -12,8 +12,8 @@ from typing import Any
 
 from glasshouse.engine.draft import commit, committed, settle
 from glasshouse.engine.ledger import UNDER_WAY, Ledger, Peek, peek
-from glasshouse.engine.manifest import Manifest, Occupied, sha256
-from glasshouse.engine.plain import Json, read_json
+from glasshouse.engine.manifest import Manifest, Occupied, said_by, sha256
+from glasshouse.engine.plain import Json
 from glasshouse.errors import InputError, MachineFailed
 from glasshouse.files.output import private_folder
 from glasshouse.files.rooms import LOCK, UNFINISHED, busy, locked, refuse_strange, sweep
@@ -61,8 +61,10 @@ class Folder:
                 self._refuse_foreign_files()
             return None
         told = read_manifest(self.path)
+        if told == {}:
+            raise Occupied(f"{self.path / MANIFEST}: not a manifest of ours; remove it, or add --overwrite")
         if told is not None:
-            if told.get("key") != key:
+            if told["key"] != key:
                 raise Occupied(
                     f"{self.path} holds the result of another run ({self.manifest.differs(told)}); "
                     "name another folder or add --overwrite"
@@ -155,11 +157,7 @@ class Folder:
 
     def _older(self) -> list[Path]:
         """The files of an older result of ours."""
-        try:
-            told = read_manifest(self.path) or {}
-        except Occupied:  # a manifest of somebody else names nothing of ours
-            told = {}
-        names = told.get("outputs", {}) if {"key", "command", "format_version"} <= set(told) else {}
+        names = (read_manifest(self.path) or {}).get("outputs", {})
         inside = [Path(name) for name in names if ".." not in Path(name).parts and not Path(name).is_absolute()]
         return [self.path / name for name in inside]
 
@@ -183,8 +181,5 @@ def _peeked(ledger: Path) -> Peek | None:
 
 
 def read_manifest(folder: Path) -> Json | None:
-    """What a finished folder says of itself."""
-    told = read_json(folder / MANIFEST)
-    if told == {}:
-        raise Occupied(f"{folder / MANIFEST}: not a manifest of ours; remove it, or add --overwrite")
-    return told
+    """What a finished folder says of itself: None if it says nothing, nothing if its manifest is none of ours."""
+    return said_by(folder / MANIFEST)

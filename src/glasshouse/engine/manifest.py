@@ -19,6 +19,7 @@ from glasshouse.files.output import private_file
 from glasshouse.files.seen import Seen, seen
 
 FORMAT_VERSION = 1
+_KINDS = {"command": str, "key": str, "parameters": dict, "inputs": dict, "versions": dict, "counts": dict}
 _RECORDED = ("numpy", "numba", "polars", "pyarrow", "scipy", "highspy", "ortools", "opendp")
 
 
@@ -93,7 +94,7 @@ class Manifest:
                 raise InputError(f"{out} is an input of this command ({role}); name another file to write")
         if out.is_dir():
             raise InputError(f"{out} is a directory; expected the name of a file to write")
-        told = read_json(manifest_path(out))
+        told = said_by(manifest_path(out))
         damaged, told = told == {}, told or {}
         same = told.get("key") == self.key()
         files = {out: told.get("output")} | {path: told.get("beside", {}).get(path.name) for path in beside}
@@ -145,6 +146,16 @@ class Manifest:
 def manifest_path(out: Path) -> Path:
     """A file keeps its manifest beside it (a folder inside: see `folder`)."""
     return out.with_name(out.name + ".manifest.json")
+
+
+def said_by(manifest: Path) -> Json | None:
+    """What a manifest says: None if it is not there, nothing if it is damaged or none of ours."""
+    told = read_json(manifest)
+    if not told:
+        return told
+    ours = all(isinstance(told.get(name), kind) for name, kind in _KINDS.items())
+    whole = ours and all(isinstance(one, dict) for one in (*told["inputs"].values(), told.get("outputs", {})))
+    return told if whole else {}
 
 
 @cache

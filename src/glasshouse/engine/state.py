@@ -34,9 +34,9 @@ def state_of(path: Path) -> tuple[State, list[str]]:
     if not path.is_dir():
         raise InputError(f"{path}: there is no such folder")
     told, running = read_manifest(path), peek(path / LEDGER)
-    if told is None and running is None:
+    if not told and running is None:
         raise InputError(f"{path} holds no run of ours; expected the --out folder of a command")
-    if told is not None and (running is None or told.get("complete")):
+    if told and (running is None or told.get("complete")):
         counts = told.get("counts", {})
         refused, seconds = len(counts.get("refused", {})), told.get("wall_seconds")
         done = State("done", told.get("command"), counts.get("units"), counts.get("units"), refused, seconds)

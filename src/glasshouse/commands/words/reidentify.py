@@ -180,7 +180,7 @@ def _origin(truth: Path) -> str:
     from glasshouse.engine.folder import read_manifest
 
     told = read_manifest(truth.parent)
-    if told is not None and told.get("command") == "synthesize":
+    if told and told["command"] == "synthesize":
         chosen = told["parameters"]
         persons = told["counts"].get("records", chosen.get("persons", 0))
         return f"Ours are of a synthetic county of {persons:,} persons (glasshouse synthesize): nobody in it is real."
