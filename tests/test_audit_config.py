@@ -107,6 +107,10 @@ MISTAKES = {
         SYNTHETIC + '[attackers.lists]\nmine = "gone.csv"\n',
         r"'attackers\.lists\.mine' is gone\.csv: there is no such file",
     ),
+    "a name that no file can have": (
+        HEAD + f'[input]\ntables = "{"x" * 5_000}"\n',
+        r"'input\.tables' is x{200}: there is no such file",
+    ),
     "a folder for a file": (HEAD + '[input]\nrecords = "."\n', r"'input\.records' is \.: there is no such file"),
     "an unknown scenario": (SYNTHETIC.replace("sf1-person", "sf2"), "unknown scenario 'sf2'; known: .*sf1-person"),
     "an unknown table": (SYNTHETIC.replace("[", 'tables = ["P1", "Q1"]\n[', 1), "unknown table 'Q1'; known: .*P12"),

@@ -212,7 +212,7 @@ def folder_of(name: str) -> Path:
         return Path(name)
     if Path(name).name == "scenario.toml" and is_there(name):
         return Path(name).parent
-    if len(name) <= NAME_LENGTH and Path(name).is_dir():
+    if is_there(name, folder=True):
         raise InputError(f"{name} has no scenario.toml; a scenario is a folder with one")
     raise InputError(
         f"unknown scenario '{name[:NAME_LENGTH]}'; known: {', '.join(known_scenarios())}; "

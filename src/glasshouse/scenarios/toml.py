@@ -48,10 +48,10 @@ def read_toml(path: Path, called: str = "") -> dict[str, Any]:
     return toml
 
 
-def is_there(name: str | Path) -> bool:
-    """Is there such a file? Not under a name that no file can have, either."""
+def is_there(name: str | Path, *, folder: bool = False) -> bool:
+    """Is there such a file (or folder)? Not under a name that none can have, either."""
     try:
-        return Path(name).is_file()
+        return Path(name).is_dir() if folder else Path(name).is_file()
     except (OSError, ValueError):  # too long, or with a zero byte
         return False
 

@@ -321,7 +321,7 @@ def _found(config: Config, path: Path) -> Config:
 
     def beside(key: str, file: Path) -> Path:
         there = file if file.is_absolute() else path.parent / file
-        if not is_there(there) and not (key == "input.tables" and there.is_dir()):
+        if not is_there(there) and not (key == "input.tables" and is_there(there, folder=True)):
             missing.append(
                 f"{path.name}: '{key}' is {str(file)[:NAME_LENGTH]}: there is no such file; paths are relative to "
                 f"{path.name}"
