@@ -107,6 +107,10 @@ MISTAKES = {
         SYNTHETIC + '[attackers.lists]\nmine = "gone.csv"\n',
         r"'attackers\.lists\.mine' is gone\.csv: there is no such file",
     ),
+    "a sample of nobody": (
+        SYNTHETIC + "[microdata]\narea = 9\ncategory = 9\nsample = 0.0\n",
+        r"mine\.toml: .*sample 0; expected",
+    ),
     "a name that no file can have": (
         HEAD + f'[input]\ntables = "{"x" * 5_000}"\n',
         r"'input\.tables' is x{200}: there is no such file",

@@ -24,7 +24,7 @@ from glasshouse.cli.main import main
 from glasshouse.commands.work import tabulate as tabulating
 from glasshouse.engine import manifest
 from glasshouse.scenarios import load as scenario_module
-from tests.running import Ended
+from tests.running import Ended, good, tool
 
 SF1 = ("--scenario", "sf1-person")
 COMMANDS = tuple(name.replace("_", "-") for name in cli.TERMINAL)
@@ -594,3 +594,22 @@ def test_scenarios_are_listed_with_their_tables(run: Run) -> None:
     shown = run("scenarios", "sf1-person").out
     assert "record columns: block, sex, age, white" in shown and "PCT12O" in shown
     assert run("scenarios", "pl94", "--json").json["columns"][0] == "block"
+
+
+HERE = ("check {} --scenario sf1-person", "tabulate {} --scenario sf1-person --out t.csv", "describe {} --out new",
+        "bounds {} --scenario sf1-person --out new", "vary {} --scenario sf1-person --out new",
+        "protect swap {} --rate 0.1 --out p.parquet", "tabulate people.csv --scenario sf1-person --out {}",
+        "protect swap people.csv --rate 0.1 --out {}", "detect {} --properties {} --out new",
+        "reidentify {} --truth {} --published {} --attacker {} --scenario sf1-person --out new")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [".", "..", "/"])
+@pytest.mark.parametrize("typed", HERE)
+def test_the_folder_one_stands_in_is_no_bug(
+    typed: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`glasshouse check .` ended as a bug of ours: such a path has no name that another could be put beside."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("people.csv").write_text("block,sex,age,white,black,aian,asian,nhopi,sor,hispanic\n")
+    assert "a bug of ours" not in good(tool(*typed.format(*[name] * 4).split()), code=2).err

@@ -6,6 +6,7 @@ import gzip
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -510,6 +511,25 @@ def test_parquet_has_columns_without_a_name_and_blanks_that_are_nan(tmp_path: Pa
     assert chunk.frame["n"].to_list() == [1.0, None, 2.5]
     assert as_text(chunk.frame["n"]).to_list() == ["1", None, "2.5"]
     assert as_text(chunk.frame["big"]).to_list() == ["1e+300", "inf", "0"]
+
+
+@pytest.mark.parametrize("column", [
+    pl.Series("a", ["x", "y", "y", None] * 9, pl.Categorical),
+    pl.Series("a", [datetime(2020, 1, 1)] * 9).dt.replace_time_zone("UTC"),
+    pl.Series("a", [1.5, 2.0, None] * 9),
+])  # fmt: skip
+def test_any_byte_of_a_parquet_file_may_be_wrong(column: pl.Series, tmp_path: Path) -> None:
+    """Found by the fuzzer: Polars panics on categories that point beyond their list. Read or refused."""
+    path = write_parquet(column.to_frame(), tmp_path / "t.parquet")
+    whole, refused = path.read_bytes(), 0
+    for at in range(4, len(whole)):
+        for flipped in (0x01, 0x40):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ flipped]) + whole[at + 1 :])
+            try:
+                list(open_source(path).chunks())
+            except InputError:
+                refused += 1
+    assert refused
 
 
 def test_a_count_that_is_nan_is_a_blank(tmp_path: Path, some: Scenario) -> None:

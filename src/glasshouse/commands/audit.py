@@ -190,17 +190,19 @@ class _Asked:
 
     def steps(self, files: Files) -> tuple[Step, ...]:
         """The steps; whatever could be found wrong before them is refused."""
-        from glasshouse.commands.auditing.files import refuse_unreadable
+        from glasshouse.commands.auditing.files import refuse_unreadable, rules_of
         from glasshouse.commands.auditing.steps import refuse_unknown, refuse_unmeasured, steps_of
 
         try:
             steps = steps_of(self.config, files)
             refuse_unmeasured(self.config, steps)
             refuse_unknown(self.config)
+            scenario = chosen_scenario(self.config.scenario, self.config.tables)
+            rules_of(self.config, scenario)
         except InputError as error:
             error.add_where(self.path.name)
             raise
-        refuse_unreadable(self.config, files, chosen_scenario(self.config.scenario, self.config.tables))
+        refuse_unreadable(self.config, files, scenario)
         return steps
 
     def inputs(self, files: Files) -> dict[str, Path]:

@@ -28,7 +28,7 @@ Moves = Sequence[tuple[Path, Path]]  # from the draft to its name; the manifest 
 
 def room_of(out: Path) -> Path:
     """Where the files lie that go with a single file, until all are whole."""
-    return out.with_name(UNFINISHED + out.name)
+    return out.parent / f"{UNFINISHED}{out.name}"
 
 
 @overload

@@ -145,7 +145,7 @@ class Manifest:
 
 def manifest_path(out: Path) -> Path:
     """A file keeps its manifest beside it (a folder inside: see `folder`)."""
-    return out.with_name(out.name + ".manifest.json")
+    return out.parent / f"{out.name}.manifest.json"
 
 
 def said_by(manifest: Path) -> Json | None:

@@ -102,7 +102,7 @@ def no_table(where: str, codebooks: Mapping[str, Codebook], scenario: Scenario) 
 def usual_codebook(path: Path) -> Path:
     """Where the codebook of an extract lies, if it was sent with one."""
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    return path.with_name(f"{stem}{ENDING}")
+    return path.parent / f"{stem}{ENDING}"
 
 
 def refuse_two_spellings(source: Source, kept: Mapping[str, str]) -> None:

@@ -27,6 +27,7 @@ Text = tuple[BinaryIO, Callable[[], float]]  # bytes as they are read, and the s
 TEXT_FOLLOWS = b"-\n"  # a line before all others: Polars would unpack what begins like a packed file, however large
 BLOCK_BYTES = 16 << 20
 BATCH_ROWS = 250_000
+_DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 @dataclass(frozen=True)
@@ -301,7 +302,7 @@ def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(path) as file:
             yield file
-    except (pa.ArrowException, OSError) as error:
+    except _DAMAGE as error:
         raise InputError(f"{path.name}: not a readable Parquet file ({str(error).splitlines()[0][:120]})") from None
 
 
@@ -309,7 +310,9 @@ def _parquet_chunks(source: Source, wanted: Sequence[str]) -> Iterator[Chunk]:
     row, path = 1, source.path
     with _parquet(path) as file:
         for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(wanted)):
-            frame = _plain(path, cast(pl.DataFrame, pl.from_arrow(pa.Table.from_batches([batch]))))
+            batch.validate(full=True)  # Polars believes what it is given, and panics
+            table = pa.Table.from_arrays(batch.columns, batch.schema.names)  # without what others wrote beside it
+            frame = _plain(path, cast(pl.DataFrame, pl.from_arrow(table)))
             frame.columns = batch.schema.names  # Polars calls a column without a name otherwise
             yield Chunk(frame.select(wanted), row, (row + frame.height - 1) / file.metadata.num_rows)
             row += frame.height

@@ -154,7 +154,6 @@ def rules_of(config: Config, scenario: Scenario) -> Rules | None:
 
 def refuse_unreadable(config: Config, files: Files, scenario: Scenario) -> None:
     """Look at the head of every file that is given, before anything is done: a mistake is said now, not tomorrow."""
-    rules_of(config, scenario)
     given = config.input
     if given is None:
         return

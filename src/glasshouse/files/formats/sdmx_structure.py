@@ -54,7 +54,7 @@ def role_of(name: str) -> Role:
 def structure_beside(path: Path, identifiers: frozenset[str] = frozenset()) -> Structure:
     """The structure that lies beside a file of data; an empty one if there is none."""
     stem = re.sub(r"(\.sdmx)?\.(xml|csv)(\.gz)?$", "", path.name, flags=re.IGNORECASE)
-    found = [beside for ending in BESIDE if (beside := path.with_name(stem + ending)).is_file() and beside != path]
+    found = [beside for ending in BESIDE if (beside := path.parent / f"{stem}{ending}").is_file() and beside != path]
     if len(found) > 1:
         raise InputError(f"{path.name}: found {found[0].name} and {found[1].name} beside it; expected one structure")
     return read_structure(found[0], identifiers) if found else Structure()

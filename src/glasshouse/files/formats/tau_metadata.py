@@ -220,7 +220,7 @@ def beside(path: Path, name: str, purpose: str) -> Path:
 def metadata_beside(path: Path) -> Metadata | None:
     """The `.rda` of the same name beside a file, if there is one."""
     for ending in (".rda", ".RDA"):
-        if (found := path.with_suffix(ending)).is_file() and found != path:
+        if (found := path.parent / f"{path.stem}{ending}").is_file() and found != path:
             return read_metadata(content_of(found), found.name)
     return None
 
