@@ -615,6 +615,13 @@ def test_control_characters_of_files_are_spelt_out_on_the_terminal(
     assert plain("a\tb\nc\x9b", lines=True) == "a\tb\nc\\x9b"
 
 
+def test_no_attribute_stands_in_the_column_of_places(tmp_path: Path) -> None:
+    """Found by the fuzzer: counted records of such a scenario ended as a bug of ours."""
+    place = load(str(own(tmp_path))).geography.place
+    more = f'[attribute."{place}"]\nlevels = ["a", "b"]\n'
+    refused(load, str(own(tmp_path, more=f"\n{more}")), words=(f"the column '{place}'", "another name"))
+
+
 @pytest.mark.parametrize("harm", ["\n", "\r\n", "\t", "\u2028", "\x1b[2J", "\u202e"])
 def test_a_complaint_is_one_line_whatever_a_file_says(tmp_path: Path, harm: str) -> None:
     """A text in a Parquet file may hold a line end; a complaint repeated it, and was two lines."""

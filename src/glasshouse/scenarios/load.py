@@ -255,6 +255,12 @@ class _Assembly:
         self.parser = Parser(toml, patterns)
         archives = toml.get("archive", [])
         geography = self.geography(dict_of(toml, "geography"))
+        for attribute in self.parser.schema.attributes:
+            if geography.place in attribute.readings[0].columns:
+                raise InputError(
+                    f"attribute '{attribute.name}' is spelled in the column '{geography.place}', which holds the place "
+                    "of a record; expected another name"
+                )
         catalogue = self.catalogue(toml["catalogue"]) if "catalogue" in toml else {}
         tables = [
             table
