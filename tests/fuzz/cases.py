@@ -455,10 +455,11 @@ def crash(folder: Path, random: Random) -> tuple[Path, Read]:
 MUST_BE_FOUND = {"hang!": hang, "eat!": eat, "crash!": crash}
 
 
-def run(kind: str, seed: int, folder: Path) -> str:
-    """Make the case and read it: how it ended, `read` or `refused`, or else what is wrong."""
+def run(kind: str, seed: int, folder: Path, made: Callable[[], None] = lambda: None) -> str:
+    """Make the case, say so, and read it: how it ended, `read` or `refused`, or else what is wrong."""
     random = Random(f"{kind} {seed}")
     _, read = (KINDS | MUST_BE_FOUND)[kind](folder, random)
+    made()
     try:
         read()
     except InputError as error:
@@ -467,7 +468,8 @@ def run(kind: str, seed: int, folder: Path) -> str:
             return f"a complaint that is not one line: {said!r}"
         if len(said) > LONGEST:
             return f"a complaint of {len(said):,} letters: {said[:300]!r}"
-        if not any(file.name in said or file.stem in said for file in folder.iterdir()):
+        root = [file for file in Path("/").iterdir() if file.is_file()]  # a harmed path may be this one
+        if not any(file.name in said or file.stem in said for file in (*folder.iterdir(), *root)):
             return f"a complaint that names no file: {said[:300]!r}"
         return "refused"
     return "read"

@@ -11,7 +11,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -21,6 +21,7 @@ SECONDS, BYTES = 5.0, 1 << 30  # of one case: of the processor, and of memory
 _ASLEEP = 60.0  # seconds by the clock after which a case hangs, whatever the processor does
 _STARTING = 300.0  # seconds, to import everything
 FINE = ("read", "refused")
+MADE = "made"
 
 
 @dataclass
@@ -56,7 +57,9 @@ class Reader:
         """How a case ended; after a crash or a hang the process is gone."""
         self.end.send((kind, seed))
         began, spent = time.monotonic(), self._spent()
-        while (answer := self._answer(0.2)) is None:
+        while (answer := self._answer(0.2)) in (None, MADE):
+            if answer == MADE:  # the making is ours, and not measured
+                spent = self._spent()
             took, asleep = self._spent() - spent, time.monotonic() - began
             if self.died or took > SECONDS or asleep > _ASLEEP:
                 how = f"crash (exit code {self.process.exitcode})" if self.died else f"more than {SECONDS:g} s"
@@ -128,13 +131,13 @@ def _serve(end: Connection, folder: str) -> None:
             kind, seed = end.recv()
         except EOFError:
             return
-        end.send(_once(run, kind, seed, folder))
+        end.send(_once(run, kind, seed, folder, lambda: end.send(MADE)))
 
 
-def _once(run: Any, kind: str, seed: int, folder: str) -> str:
+def _once(run: Any, kind: str, seed: int, folder: str, made: Callable[[], None] = lambda: None) -> str:
     with tempfile.TemporaryDirectory(dir=folder) as own:
         try:
-            return str(run(kind, seed, Path(own)))
+            return str(run(kind, seed, Path(own), made))
         except BaseException as error:
             at = traceback.extract_tb(error.__traceback__)[-3:]
             where = " < ".join(f"{Path(one.filename).name}:{one.lineno}" for one in reversed(at))

@@ -303,7 +303,8 @@ def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
         with pq.ParquetFile(path) as file:
             yield file
     except _DAMAGE as error:
-        raise InputError(f"{path.name}: not a readable Parquet file ({str(error).splitlines()[0][:120]})") from None
+        said, _, _ = str(error).partition("\n")
+        raise InputError(f"{path.name}: not a readable Parquet file ({said[:120]})") from None
 
 
 def _parquet_chunks(source: Source, wanted: Sequence[str]) -> Iterator[Chunk]:
